@@ -5,7 +5,7 @@ system        the system prompt
 system        named `memory`: "Relevant memory:", then each memory under "[1] (label)"
 user          what the user says now
 
-Redaction of memories and summaries, by `research.governance.fail_closed`: what could not be redacted is left out.
+Redaction of memories and summaries, by `research.governance.redaction`: what could not be redacted is left out.
 
 It happens beside the event loop, and within its time.
 """
@@ -24,8 +24,7 @@ from research.conversation.salience import Scored, time_shown
 from research.parallel import Workers
 
 if TYPE_CHECKING:
-    from research.governance.fail_closed import SafeRedactor
-    from research.governance.redaction import RedactorProtocol
+    from research.governance.redaction import RedactorProtocol, SafeRedactor
 
 _SEPARATOR = "\n\n"
 
@@ -159,8 +158,7 @@ class Redaction:
 
     def _opened(self) -> SafeRedactor:
         if self._safe is None:
-            from research.governance.fail_closed import SafeRedactor
-            from research.governance.redaction import BaseRedactor
+            from research.governance.redaction import BaseRedactor, SafeRedactor
 
             self._safe = SafeRedactor(self._redactor or BaseRedactor(), seconds=self._seconds)
         return self._safe

@@ -33,8 +33,7 @@ from research.settings import FLOOR
 if TYPE_CHECKING:
     from research.context.tokens import TokenCounter
     from research.governance.access import Principal
-    from research.governance.fail_closed import SafeRedactor
-    from research.governance.redaction import RedactorProtocol
+    from research.governance.redaction import RedactorProtocol, SafeRedactor
     from research.index import Index
     from research.models import SourceDocument
 
@@ -175,8 +174,7 @@ class TurnMaker:
 
     def _redactor(self) -> RedactorProtocol | None:
         """As the settings say; None is the builder's own, for keys and tokens."""
-        from research.governance.fail_closed import SafeRedactor
-        from research.governance.redaction import BaseRedactor, redactor_of
+        from research.governance.redaction import BaseRedactor, SafeRedactor, redactor_of
 
         settings = self._index.settings
         plain = settings.redact == "secrets" and not settings.secrets and not settings.redact_allow

@@ -19,7 +19,7 @@ from research.service.problems import only_for_owner
 from research.service.schemas import answer
 
 if TYPE_CHECKING:
-    from research.governance.audit_entry import MemoryAccessAudit
+    from research.governance.audit_chain import MemoryAccessAudit
     from research.index import Index
     from research.service.service import Service
 
