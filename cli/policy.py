@@ -147,7 +147,7 @@ def _try(refs: Sequence[str], name: str | None, tenant: str, action: Wanted, giv
 
 
 def _document(decision: MemoryAccessDecision) -> dict[str, object]:
-    from cli.label_views import resource_fields
+    from cli.views import resource_fields
 
     return {
         "principal": decision.principal.name,

@@ -1,13 +1,24 @@
-"""What a run of `ctx ingest` or `ctx watch` came to, in words."""
+"""What a run of `ctx ingest` or `ctx watch` came to, in words.
+
+Source code at the command line: `ctx ingest PATH --code`, `ctx remove --code PATH`.
+
+Commits at the command line: `ctx ingest --commits REPO`, `ctx remove --commits REPO`.
+"""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cli.output import complain, say, write, write_document, write_line
+from research.errors import CtxError, NothingFoundError, SomeFilesFailedError, StoppedError, UsageError
+from research.reports import amount
+from research.visible_text import one_line
+
 if TYPE_CHECKING:
-    from ingest.report import IngestSummary, PageOutcome
+    from ingest.report import CommitsSummary, IngestSummary, PageOutcome, RepositoryOutcome
 
 _KINDS = 6  # of files that were passed over, named in a line
 
@@ -70,3 +81,118 @@ def _waiting(pages: list[PageOutcome]) -> str:
     from research.reports import places
 
     return f"{places(pages)} given up earlier, not tried in this run; --retry tries again"
+
+
+def write_code(summary: IngestSummary) -> None:
+    """What a run came to, for people."""
+
+    assert summary.code is not None
+    shown = counts_line(summary)
+    write(f"{shown or ('nothing finished' if summary.interrupted else 'nothing to do')}\n")
+    pieces, embedded = amount(summary.code.units, "piece"), f"{summary.code.embedded:,} embedded"
+    write(f"{pieces} of code, {embedded}, {summary.seconds:.1f} s\n")
+
+
+def code_notes(summary: IngestSummary) -> Iterator[str]:
+    """What else there is to say of it."""
+    if summary.code is None:
+        return
+    if summary.code.syntax_errors:
+        yield f"note: {amount(summary.code.syntax_errors, 'file')} with syntax errors; the rest of each is taken"
+    if summary.code.secrets:
+        yield f"note: {amount(summary.code.secrets, 'secret')} masked: what looks like a key or a password is not kept"
+
+
+def remove_code(index: Path, paths: Sequence[str], *, as_json: bool, dry_run: bool) -> int:
+    """Take the code of files and folders out, whether these are still there or not; they are not touched."""
+    from ingest.code.run import remove_paths
+    from research.index import Index
+
+    if dry_run:
+        raise UsageError("--dry-run is for documents", hint="ctx list tells which code there is")
+    removed = remove_paths(Index(index).paths, [Path(path) for path in paths])
+    if as_json:
+        listed = [{"path": path, "files": files, "units": units} for path, files, units in removed]
+        write_document("ctx.remove/2", {"removed": [], "removed_code": listed})
+    for path, files, units in removed if not as_json else ():
+        write_line("removed", f"{amount(units, 'piece')} of code, {amount(files, 'file')}", one_line(path))
+    if not any(files for _, files, _ in removed):
+        raise NothingFoundError("no code of these paths is in the index", hint="see what is with: ctx list")
+    return 0
+
+
+def write_commits(summary: CommitsSummary) -> None:
+    """A line a repository, for people."""
+    for each in summary.repositories:
+        if each.result == "read":
+            write(f"{one_line(each.path)}: {_counts(each)}\n")
+        elif each.result == "removed":
+            write(f"{one_line(each.path)}: {amount(each.removed, 'commit')} removed\n")
+
+
+def note_commits(summary: CommitsSummary) -> None:
+    for each in summary.repositories:
+        for note in each.notes:
+            say(f"ctx: note: {one_line(each.path)}: {one_line(note)}")
+
+
+def commits_verdict(summary: CommitsSummary, repositories: Sequence[Path], index: str | None) -> int:
+    """The closing line on stderr, where there is something to say, and the exit code."""
+    error = _error(summary, repositories, index)
+    if error is None:
+        return 0
+    complain(error, as_json=False)
+    return error.exit_code
+
+
+def _error(summary: CommitsSummary, repositories: Sequence[Path], index: str | None) -> CtxError | None:
+    failed = summary.failed
+    if summary.interrupted:
+        options = [word for each in repositories for word in ("--commits", str(each))]
+        again = ["ctx", "ingest", *options, *([] if index is None else ["--index", index])]
+        kept = f"{amount(sum(each.added for each in summary.repositories), 'commit')} of this run kept"
+        return StoppedError(f"interrupted; what was read is kept ({kept})", hint=f"go on with: {shlex.join(again)}")
+    if len(failed) == 1 and len(summary.repositories) == 1:
+        return CtxError(one_line(failed[0].reason), hint=one_line(failed[0].hint))
+    for each in failed:
+        hint = f" ({one_line(each.hint)})" if each.hint else ""
+        say(f"ctx: failed: {one_line(each.path)}: {one_line(each.reason)}{hint}")
+    if failed:
+        count = f"{len(failed)} of {len(summary.repositories)} repositories"
+        return SomeFilesFailedError(f"{count} could not be read; the others are in the index")
+    return None
+
+
+def remove_commits(index: Path, repositories: Sequence[str], *, as_json: bool, dry_run: bool) -> int:
+    from cli.output import write_document, write_line
+    from ingest.commits.run import remove_repositories
+    from research.index import Index
+
+    if dry_run:
+        raise UsageError("--dry-run is for documents", hint="ctx status tells how many commits there are")
+    paths = [Path(each) for each in repositories]
+    summary = remove_repositories(Index(index).paths, paths)
+    if as_json:
+        gone = [each for each in summary.repositories if each.result == "removed"]
+        listed = [{"repository": each.repository, "commits": each.removed} for each in gone]
+        write_document("ctx.remove/2", {"removed": [], "removed_commits": listed})
+    else:
+        for each in summary.repositories:
+            if each.result == "removed":
+                write_line("removed", amount(each.removed, "commit"), one_line(each.repository))
+    return commits_verdict(summary, paths, None)
+
+
+def _counts(each: RepositoryOutcome) -> str:
+    return ", ".join(
+        [
+            *_named(
+                ("added", each.added), ("removed", each.removed), ("in the index from another copy", each.elsewhere)
+            ),
+            f"{each.commits:,} commits in the index",
+        ]
+    )
+
+
+def _named(*counts: tuple[str, int]) -> Iterator[str]:
+    yield from (f"{name} {count:,}" for name, count in counts if count)
