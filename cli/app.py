@@ -1,9 +1,9 @@
-"""Words of the command line as values, without Typer's help.
+"""The app: the table of commands, each loaded when it is called, and the one place where errors become words.
+
+Words of the command line as values, without Typer's help.
 
 Typer builds a pydantic adapter for every parameter it parses, used or not: 0.1 s of CPU before `ctx ask` has done
 anything. The handful of types we use need none of that, so `convert_lightly` turns words into values, in words of ours.
-
-The app: the table of commands, each loaded when it is called, and the one place where errors become words.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""The lines of `ctx ask --batch`: a question each, plain or a JSON object. A line that cannot be asked says why.
-
-`cli/JSON.md` has the rules for those who write them.
-
-ctx ask --batch: a question a line in, a JSON document a line out, in one warm process.
+"""ctx ask --batch: a question a line in, a JSON document a line out, in one warm process.
 
 Every line gets exactly one document, in order, as soon as it and those before it are done: an answer, or an error that
 costs only that line.
+
+The lines of `ctx ask --batch`: a question each, plain or a JSON object. A line that cannot be asked says why.
+
+`cli/JSON.md` has the rules for those who write them.
 """
 
 from __future__ import annotations

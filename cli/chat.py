@@ -1,6 +1,6 @@
-"""A conversation of `ctx chat` under way: questions, and what else can be typed.
+"""ctx chat: one question after the other, each understood with those before it.
 
-ctx chat: one question after the other, each understood with those before it.
+A conversation of `ctx chat` under way: questions, and what else can be typed.
 """
 
 from __future__ import annotations

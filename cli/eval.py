@@ -1,6 +1,6 @@
-"""How `ctx eval` shows its figures and failures.
+"""ctx eval: how often the right page is found, on questions with known pages.
 
-ctx eval: how often the right page is found, on questions with known pages.
+How `ctx eval` shows its figures and failures.
 """
 
 from __future__ import annotations

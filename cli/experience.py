@@ -1,6 +1,6 @@
-"""Experiences and values as lines, as blocks, and as JSON. All of it is somebody's text, and made safe.
+"""ctx experience: what was tried and what came of it, told, listed, searched, and what many have in common.
 
-ctx experience: what was tried and what came of it, told, listed, searched, and what many have in common.
+Experiences and values as lines, as blocks, and as JSON. All of it is somebody's text, and made safe.
 """
 
 from __future__ import annotations

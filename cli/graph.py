@@ -1,8 +1,8 @@
-"""A neighbourhood as a tree for a person, and in the languages of Graphviz and Mermaid.
+"""ctx graph: what is near to a thing, and by what it is connected.
+
+A neighbourhood as a tree for a person, and in the languages of Graphviz and Mermaid.
 
 Titles are somebody else's text: in DOT and Mermaid they stand in quotes, in which nothing of theirs can end them.
-
-ctx graph: what is near to a thing, and by what it is connected.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""How an answer's HTML page looks: on a desk, on a phone, in the dark and on paper.
-
-An answer as one HTML page: quotes, passages with marks, pictures of the pages with boxes over what fits.
+"""An answer as one HTML page: quotes, passages with marks, pictures of the pages with boxes over what fits.
 
 It stands alone: no scripts, and a policy in it by which a browser loads nothing, from anywhere. All text is somebody
 else's and is escaped; pictures are carried inside, small enough to be mailed.
+
+How an answer's HTML page looks: on a desk, on a phone, in the dark and on paper.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""What the shell offers for a document or a tag: their names, read from the index that the command would use.
+"""Options that several commands share, and what they amount to: settings, the index, the question.
+
+Options that set a setting have no bounds of their own: `load_settings` holds flags, variables and files to the same.
+
+What the shell offers for a document or a tag: their names, read from the index that the command would use.
 
 Silent whatever happens: somebody is in the middle of typing. Names are other people's: those that hold quotes, dollars,
 backslashes or anything that cannot be seen are not offered, because a shell may evaluate what it is given; nor are
 those that begin with a dash, because ctx would take them for options.
 
 The options of `ctx ask` for a model of the user's own, and whether it is to be asked at all.
-
-Options that several commands share, and what they amount to: settings, the index, the question.
-
-Options that set a setting have no bounds of their own: `load_settings` holds flags, variables and files to the same.
 """
 
 from __future__ import annotations

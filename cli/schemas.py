@@ -29,7 +29,7 @@ from research.packages.package import ContextPackage
 from research.records import CodeTree, DocumentInfo, RepositoryInfo
 from research.reports import Backup, Check, Reindexed, Restored, Status
 from research.schema import json_schema, maybe, several, shape
-from research.service.token_store import TokenEntry
+from research.service.tokens import TokenEntry
 from research.sessions import AskedTurn, CitedPage, Session
 from research.sources.records import ContextItem, FormattedContext
 

@@ -1,8 +1,8 @@
-"""What a person types for pages: `3`, `3-5`, `1,4-6,10-`.
+"""ctx show: pages as they are stored. One page alone is one document; several are a list of them.
+
+What a person types for pages: `3`, `3-5`, `1,4-6,10-`.
 
 A page's image with the places that match a question marked on it.
-
-ctx show: pages as they are stored. One page alone is one document; several are a list of them.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""Where a remote memory service is and how patiently it is asked: the SA01_* variables of seed 000, §7.
-
-Without SA01_SOMA_BASE_URL there is none, and nothing is contacted. A key, if the service wants one, is
-SA01_SOMA_API_KEY's.
-
-SomaBrainClient: a memory service at an address, by the calls and documents of seed 000, §16.
+"""SomaBrainClient: a memory service at an address, by the calls and documents of seed 000, §16.
 
     client = SomaBrainClient.get()             # as the SA01_* variables say
     await client.context_evaluate({"tenant_id": …, "session_id": …, "query": …, "top_k": 8})
@@ -12,6 +7,11 @@ Nobody is contacted before the first call, and then only that address: redirects
 environment are not for this machine. Whatever comes that is no answer is a `SomaClientError` whose message holds
 nothing of what was sent or stored. What may be repeated is tried again after a while; a call with all its retries is
 one for the breaker.
+
+Where a remote memory service is and how patiently it is asked: the SA01_* variables of seed 000, §7.
+
+Without SA01_SOMA_BASE_URL there is none, and nothing is contacted. A key, if the service wants one, is
+SA01_SOMA_API_KEY's.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""What a question leaves to be written: when memories were used, vectors it made, and what those show to be the same.
-
-A question never waits for it. What cannot be written now, because an ingest is writing, is tried again with the next.
-
-The embedded memory of an index: telling, recalling, feedback, forgetting. It needs no server.
+"""The embedded memory of an index: telling, recalling, feedback, forgetting. It needs no server.
 
 What is told is durable when `remember` returns. Vectors may follow: a question embeds what has none, within its time.
+
+What a question leaves to be written: when memories were used, vectors it made, and what those show to be the same.
+
+A question never waits for it. What cannot be written now, because an ingest is writing, is tried again with the next.
 """
 
 from __future__ import annotations

@@ -1,13 +1,4 @@
-"""What the audit keeps apart from the index, in the user's config folder: the key that signs its entries, and for each
-index the head, which knows the last of them.
-
-    audit/key                one for all indexes of a user, made with the first entry
-    audit/<index id>.json    the number and hash of the last entry, signed; it only ever goes forward
-
-Whoever may write the index but not these can change nothing without being found out. Whoever may write both, as the
-user's own programs may, can put an older state of both in their place: against that no file of the same user helps.
-
-The chain of the audit: what the hash of an entry covers, and what verification finds where it does not hold.
+"""The chain of the audit: what the hash of an entry covers, and what verification finds where it does not hold.
 
     hash = HMAC-SHA256(key, the entry and all its columns, the hash before it)
 
@@ -21,6 +12,15 @@ stays a finding. `accepted` is the owner's word that findings are known; it hold
 they may become.
 
 An entry of the audit: what is kept of a decision, bounded, and how it stands in a row of the catalog.
+
+What the audit keeps apart from the index, in the user's config folder: the key that signs its entries, and for each
+index the head, which knows the last of them.
+
+    audit/key                one for all indexes of a user, made with the first entry
+    audit/<index id>.json    the number and hash of the last entry, signed; it only ever goes forward
+
+Whoever may write the index but not these can change nothing without being found out. Whoever may write both, as the
+user's own programs may, can put an older state of both in their place: against that no file of the same user helps.
 """
 
 from __future__ import annotations

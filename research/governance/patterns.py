@@ -1,8 +1,4 @@
-"""Check digits: what tells an account, a card or an identity number from any other row of figures.
-
-Each function takes the bare characters, without spaces and dashes, and says whether they add up.
-
-What is known by its shape and its check digits: mail addresses, cards, accounts, and addresses of machines.
+"""What is known by its shape and its check digits: mail addresses, cards, accounts, and addresses of machines.
 
 All patterns are bounded: quantifiers are possessive or end soon, and a rule begins only where a word does, so a hostile
 text costs no more time than its length.
@@ -10,6 +6,10 @@ text costs no more time than its length.
 Numbers that a state gives to a person, where their shape and their check digits tell them from other figures.
 
 Those that any row of figures could be are taken only where the words before say what they are.
+
+Check digits: what tells an account, a card or an identity number from any other row of figures.
+
+Each function takes the bare characters, without spaces and dashes, and says whether they add up.
 """
 
 from __future__ import annotations

@@ -1,17 +1,17 @@
-"""Cedar: policies parsed and checked against what ctx tells it, and asked about many things at once.
-
-principal  User::"<name>"   tenant, owner
-resource   Item::"<ref>"    ref, kind, path, tags, classification, level (0 to 3), status, module, project, tenant,
-                            owner (whether it is the principal's own)
-action     Action::"read", "read_redacted", "read_text", "send"
-
-MemoryAccessPolicy: who may see what, in Cedar, from files that are the user's own.
+"""MemoryAccessPolicy: who may see what, in Cedar, from files that are the user's own.
 
 Without a policy file the owner of a thing reads it, and nobody else reads anything. With one, Cedar's rule holds for
 everybody, the owner included: nothing without a permit, and a forbid wins. Whatever goes wrong (a policy that does not
 parse, a file that is gone, an engine that is missing or fails) denies everything and is told as `problem`.
 
 Whether the policy can be used, for `ctx doctor` and `ctx policy check`.
+
+Cedar: policies parsed and checked against what ctx tells it, and asked about many things at once.
+
+principal  User::"<name>"   tenant, owner
+resource   Item::"<ref>"    ref, kind, path, tags, classification, level (0 to 3), status, module, project, tenant,
+                            owner (whether it is the principal's own)
+action     Action::"read", "read_redacted", "read_text", "send"
 """
 
 from __future__ import annotations
