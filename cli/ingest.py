@@ -132,8 +132,15 @@ def command(
     no_images: Annotated[bool, typer.Option("--no-images", help="Draw no page images; saves disk.")] = False,
 ) -> int:
     from cli.output import say, write_document
-    from cli.progress import LogObserver, observer_for
-    from cli.run_summary import code_notes, commits_verdict, note_commits, notes_of, write_commits
+    from cli.progress import (
+        LogObserver,
+        code_notes,
+        commits_verdict,
+        note_commits,
+        notes_of,
+        observer_for,
+        write_commits,
+    )
     from cli.running import orderly_end
     from ingest.report import IngestSummary
 
@@ -219,12 +226,12 @@ def _instead_of(scheme: str, url: str, rest: str) -> str:
 
 def _write_summary(summary: IngestSummary) -> None:
     if summary.code:
-        from cli.run_summary import write_code
+        from cli.progress import write_code
 
         write_code(summary)
         return
     from cli.output import write
-    from cli.run_summary import counts_line
+    from cli.progress import counts_line
     from research.reports import amount
 
     shown = counts_line(summary)

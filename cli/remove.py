@@ -56,11 +56,11 @@ def command(
     given = common(ctx)
     opened = index_for(given)
     if code:
-        from cli.run_summary import remove_code
+        from cli.progress import remove_code
 
         return remove_code(opened.paths.root, doc, as_json=given.as_json, dry_run=dry_run)
     if commits:
-        from cli.run_summary import remove_commits
+        from cli.progress import remove_commits
 
         return remove_commits(opened.paths.root, doc, as_json=given.as_json, dry_run=dry_run)
     planned = opened.plan_removal(*doc)

@@ -105,7 +105,7 @@ class _Follower:
         import json
 
         from cli.output import say, write
-        from cli.run_summary import counts_line, notes_of
+        from cli.progress import counts_line, notes_of
 
         lost = (summary.gone, summary.empty_folders)
         done = counts_line(summary, without=("unchanged",))
