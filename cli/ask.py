@@ -10,22 +10,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.model_options import (
+from cli.options import (
     AnswerOption,
     AnswerTokensOption,
-    ImageOption,
-    ModelOption,
-    ModelUrlOption,
-    ShowPromptOption,
-    Wanted,
-)
-from cli.options import (
     BatchOption,
     ExplainOption,
     FullOption,
+    ImageOption,
     MaybeQuestionArgument,
+    ModelOption,
+    ModelUrlOption,
     PassagesOption,
     RerankerOption,
+    ShowPromptOption,
+    Wanted,
     common,
     settings_for,
 )
@@ -112,10 +110,10 @@ def command(
     show_prompt: ShowPromptOption = False,
     image: ImageOption = False,
 ) -> int:
-    from cli.last_answer import remember
-    from cli.nothing_found import end, nearest, nothing_found
+    from cli.kept import remember
     from cli.options import asked_for, check_legs, make_ready, opened, read_question
     from cli.output import on_terminal, write_document
+    from cli.views import end, nearest, nothing_found
 
     given = common(ctx)
     _check_html(html, force=force, other="--json" if given.as_json else "--batch" if batch is not None else "")
@@ -154,8 +152,8 @@ def command(
 
         write_document("ctx.ask/2", answer_document(context, written))
     elif html is not None:
-        from cli.answer_notes import screen_notes
         from cli.html_page import write_page
+        from cli.views import screen_notes
 
         notes = [note.text for note in screen_notes(context)]
         write_page(html, context, partial(found.matches, question=_looked_for(context)), notes)
@@ -251,11 +249,11 @@ def _talk(context: ResearchContext) -> None:
 
     notes = [*_documents_notes(context), *notes_on(context.coverage)]
     if context.follows:
-        from cli.answer_notes import follow_note
+        from cli.views import follow_note
 
         notes.insert(0, follow_note(context))
     if context.truncated:
-        from cli.answer_notes import budget_notes
+        from cli.views import budget_notes
 
         notes += budget_notes(context)
     for note in notes:
@@ -281,11 +279,11 @@ def _show(
 ) -> None:
     """On a terminal: one screen, or with `full` the pages in a pager. A written answer stands above it already, and
     keeps its place as far as the half of the screen."""
-    from cli.answer_notes import screen_notes
     from cli.answer_view import Screen, answer_lines
-    from cli.links import has_links
+    from cli.layout import has_links
     from cli.output import paint, painted, screen_size
-    from cli.pager import page
+    from cli.programs import page
+    from cli.views import screen_notes
 
     screen, notes = Screen(*screen_size()), screen_notes(context)
     if answer is not None:
@@ -294,7 +292,7 @@ def _show(
         above = rows(answer, screen.width) + paint_marks(answer)
         screen = replace(screen, height=max(screen.height - above, screen.height // 2))
     if full:
-        from cli.full_view import full_rendering
+        from cli.answer_view import full_rendering
 
         page(painted(full_rendering(context, screen, mark, notes)))
     else:

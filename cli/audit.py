@@ -13,7 +13,7 @@ from research.errors import UsageError
 
 if TYPE_CHECKING:
     from cli.options import Common
-    from research.governance.audit_entry import MemoryAccessAudit
+    from research.governance.audit_chain import MemoryAccessAudit
     from research.index import Index
 
 DETAILS = """

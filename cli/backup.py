@@ -33,7 +33,7 @@ def command(
     force: Annotated[bool, typer.Option("--force", help="Replace FILE if it exists.")] = False,
 ) -> int:
     from cli.output import say, write_document, write_line
-    from cli.signals import orderly_end
+    from cli.running import orderly_end
 
     given = common(ctx)
     opened = index_for(given)

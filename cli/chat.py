@@ -1,22 +1,247 @@
-"""ctx chat: one question after the other, each understood with those before it."""
+"""ctx chat: one question after the other, each understood with those before it.
+
+A conversation of `ctx chat` under way: questions, and what else can be typed.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import typer
 
-from cli.model_options import AnswerOption, AnswerTokensOption, ModelOption, ModelUrlOption, Wanted
-from cli.options import ExplainOption, common, settings_for
-from research.errors import CtxError, NothingFoundError
+from cli.options import (
+    AnswerOption,
+    AnswerTokensOption,
+    ExplainOption,
+    ModelOption,
+    ModelUrlOption,
+    Wanted,
+    common,
+    settings_for,
+)
+from research.errors import CtxError, NothingFoundError, UsageError
+from research.settings import FLOOR
 
 if TYPE_CHECKING:
-    from cli.chat_session import Chat
+    from cli.options import Common
+    from research.answer.answering import AnswerWriter, CheckedAnswer
     from research.index import Index
+    from research.memories import Recalled
+    from research.models import ResearchContext, SourceDocument
+    from research.request import AskRequest
+
+_RECALLED = 3
+
+
+class Chat:
+    """A conversation under way: its session, and the answer that /sources and /open are about."""
+
+    def __init__(
+        self,
+        index: Index,
+        request: AskRequest,
+        given: Common,
+        writer: AnswerWriter | None,
+        *,
+        drawn: bool,
+        explain: bool,
+    ) -> None:
+        self._index = index
+        self._request = request  # what holds for every question
+        self._session = request.session or ""
+        self._given = given
+        self._writer = writer
+        self._drawn = drawn
+        self._explain = explain
+        self._last: ResearchContext | None = None
+        self._remembered = ""  # whose lines are under the arrow keys
+        self.unanswered = False  # a question had no answer
+
+    def say(self, message: str) -> None:
+        if not self._given.quiet:
+            from cli.output import say
+
+            say(message)
+
+    def welcome(self) -> None:
+        documents, pages = self._index.totals()
+        turns = self._turns()
+        where = f", {turns} questions so far" if turns else ""
+        self.say(f"ctx: {documents:,} documents, {pages:,} pages; session {self._session}{where}. /help, Ctrl-D ends.")
+
+    def farewell(self) -> None:
+        if self._turns():
+            import shlex
+
+            self.say(f"ctx: go on with: ctx chat --session {shlex.quote(self._session)}")
+
+    def take(self, line: str) -> bool:
+        """A question or a command. False: it is over."""
+        if not line.startswith("/"):
+            if self._drawn:
+                from cli.kept import add_history
+
+                add_history(self._index.root, self._session, line)
+            self._ask(line)
+            return True
+        word, _, rest = line.partition(" ")
+        commands = {
+            "/sources": self._sources,
+            "/show": lambda: self._show(rest),
+            "/open": lambda: self._open(rest),
+            "/session": lambda: self._change(rest),
+            "/forget": self._forget,
+            "/help": self._help,
+        }
+        if word in ("/quit", "/exit", "/q"):
+            return False
+        if word not in commands:
+            raise UsageError(f"there is no {word[:40]}", hint="/help tells what there is")
+        commands[word]()
+        return True
+
+    def load_history(self) -> None:
+        """Of another session than before, another history."""
+        if self._remembered == self._session:
+            return
+        with suppress(ImportError):
+            import readline
+
+            from cli.kept import load_history
+
+            readline.clear_history()
+            readline.set_auto_history(True)
+            for line in load_history(self._index.root, self._session):
+                readline.add_history(line)
+        self._remembered = self._session
+
+    def _ask(self, question: str) -> None:
+        from cli.options import check_legs
+
+        context = self._index.ask(replace(self._request, question=question, session=self._session))
+        check_legs(context.coverage)
+        self._last = context
+        self.unanswered = self.unanswered or not context.sources or _is_unsure(context)
+        self._keep_numbers(context)
+        memories = self._recalled(context)
+        answer = None if self._writer is None else self._written(self._writer, context)
+        if self._drawn:
+            from cli.chat_view import show_answer
+
+            mark = partial(self._index.matches, question=context.searched or question)
+            show_answer(context, mark, memories, answer, explain=self._explain)
+        else:
+            from cli.chat_view import write_answer
+
+            write_answer(context, memories, answer, explain=self._explain)
+            if context.follows and not self._given.quiet:
+                from cli.views import follow_note
+
+                self.say(f"ctx: note: {follow_note(context)}")
+
+    def _written(self, writer: AnswerWriter, context: ResearchContext) -> CheckedAnswer:
+        from cli.output import screen_size
+        from cli.written_answer import paint_marks, streamed, tell_marks, tell_trouble
+
+        answer = streamed(writer, context, screen_size()[0] if self._drawn else 0)
+        if context.turn:
+            self._index.keep_answer(context, answer)
+        if self._drawn:
+            paint_marks(answer)
+        elif not self._given.quiet:
+            tell_marks(answer)
+        if answer.written.text or not _is_unsure(context):
+            tell_trouble(answer, quiet=self._given.quiet)
+        return answer
+
+    def _recalled(self, context: ResearchContext) -> list[Recalled]:
+        """What was told and may answer; what goes wrong with it costs itself alone."""
+        try:
+            found = self._index.recall(context.searched or context.query, top_k=_RECALLED, threshold=FLOOR)
+        except CtxError as error:
+            self.say(f"ctx: note: nothing was recalled: {error.message}")
+            return []
+        return found.memories
+
+    def _keep_numbers(self, context: ResearchContext) -> None:
+        """`ctx open 2` knows them, too."""
+        from cli.kept import remember
+
+        remember(self._index.root, [source.ref for source in context.sources])
+
+    def _source(self, number: str) -> SourceDocument:
+        if self._last is None or not self._last.sources:
+            raise NothingFoundError("there is no answer yet that a number could belong to", hint="ask something first")
+        given = number.strip() or "1"
+        count = len(self._last.sources)
+        if not given.isdecimal() or len(given) > 4 or not 1 <= int(given) <= count:
+            raise UsageError(f"the last answer has no source {given[:20]}", hint=f"its sources are 1 to {count}")
+        return self._last.sources[int(given) - 1]
+
+    def _sources(self) -> None:
+        self._source("1")
+        assert self._last is not None
+        from cli.chat_view import show_sources
+
+        mark = partial(self._index.matches, question=self._last.searched or self._last.query)
+        show_sources(self._last, mark, drawn=self._drawn)
+
+    def _show(self, number: str) -> None:
+        from cli.programs import page
+        from research.visible_text import block, one_line
+
+        source = self._source(number)
+        view = self._index.page(source.doc_id, source.page)
+        page(f"{one_line(source.filename)}, page {source.page}\n\n{block(view.item.text)}\n")
+
+    def _open(self, number: str) -> None:
+        from cli.programs import find_viewer, opened_words, place_of, start
+
+        source = self._source(number)
+        _, place = place_of(self._index, source.doc_id, source.page)
+        viewer = find_viewer(place, self._index.settings.viewer, os.environ)
+        start(viewer)
+        self.say(opened_words(place, viewer))
+
+    def _change(self, name: str) -> None:
+        from research.conversation.sessions import session_name
+
+        if name.strip():
+            self._session, self._last = session_name(name), None
+        turns = self._turns()
+        self.say(f"ctx: session {self._session}, {f'{turns} questions so far' if turns else 'new'}")
+
+    def _forget(self) -> None:
+        from cli.kept import forget_history
+
+        turns = self._turns()
+        if self._drawn and turns and not typer.confirm(f"Forget the {turns} questions of {self._session}?", err=True):
+            return
+        removed = self._index.remove_session(self._session)
+        forget_history(self._index.root, self._session)
+        self._last, self._remembered = None, ""
+        told = f" and {len(removed.memories)} memories" if removed.memories else ""
+        self.say(f"ctx: forgot {removed.turns} questions{told}")
+
+    def _help(self) -> None:
+        from cli.chat_view import HELP
+        from cli.output import write
+
+        write(f"{HELP}\n")
+
+    def _turns(self) -> int:
+        return next((each.turns for each in self._index.sessions() if each.name == self._session), 0)
+
+
+def _is_unsure(context: ResearchContext) -> bool:
+    return context.confidence is not None and context.confidence.level == "none"
+
 
 DETAILS = """
 Answers as ctx ask does: sentences of your documents with their pages, or with a model of yours an answer written from
@@ -53,7 +278,6 @@ def command(
     model_url: ModelUrlOption = None,
     max_answer_tokens: AnswerTokensOption = None,
 ) -> int:
-    from cli.chat_session import Chat
     from cli.options import asked_for, opened, tell
     from cli.output import on_terminal
     from research.conversation.sessions import session_name

@@ -42,9 +42,8 @@ def show_answer(
     context: ResearchContext, mark: Marker, memories: Sequence[Recalled], answer: CheckedAnswer | None, *, explain: bool
 ) -> None:
     """On a terminal. A written answer stands above already."""
-    from cli.answer_notes import screen_notes
     from cli.answer_view import Screen, note_lines, said, source_line
-    from cli.views import plain
+    from cli.views import plain, screen_notes
 
     screen = Screen(*screen_size())
     lines: list[Text] = []
@@ -110,7 +109,7 @@ def show_sources(context: ResearchContext, mark: Marker, *, drawn: bool) -> None
     from cli.answer_view import Screen, source_line
     from cli.layout import excerpt, passage_lines
     from cli.output import painted
-    from cli.pager import page
+    from cli.programs import page
     from research.markdown import blocks
 
     screen = Screen(*screen_size())

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.completion import complete_document
-from cli.options import common, index_for
+from cli.options import common, complete_document, index_for
 from research.errors import NothingFoundError, UsageError
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ def command(
     accept: Annotated[bool, typer.Option("--accept", help="With --proposals: classify them so.")] = False,
     tenant: Annotated[str, typer.Option("--tenant", metavar="T", help="Whose memory or session it is.")] = "",
 ) -> int:
-    from cli.label_views import list_labels, show_labels
+    from cli.views import list_labels, show_labels
 
     given = common(ctx)
     if (proposals and (target or remove)) or (accept and not proposals) or (remove and (level or not target)):
@@ -83,8 +82,8 @@ def command(
 
 def _holding(labels: Labels, given: Common, target: str, default: str, tenant: str) -> None:
     """What a policy is told of it; a pattern or a tag is no thing, and has its label alone."""
-    from cli.label_views import resource_fields, show_labels, shown_name
     from cli.output import write_document, write_line
+    from cli.views import resource_fields, show_labels, shown_name
 
     if target.startswith(("path:", "tag:")):
         show_labels("ctx.classify/1", labels, given, labels.listed(target))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from cli.context_view import show
 from cli.options import QuestionArgument, common, settings_for
+from cli.views import show_context
 
 DETAILS = """
 Each type of source gets a section and a share of the token budget (experiences and documents 3, code and commits 2,
@@ -43,4 +43,4 @@ def command(
     with opened(settings_for(given)) as index:
         make_ready(index, given, types)
         found = index.context(request)
-    return show("context", {"query": request.question, "types": types}, found, given)
+    return show_context("context", {"query": request.question, "types": types}, found, given)

@@ -39,9 +39,8 @@ def command(
     *,
     fix: Annotated[bool, typer.Option("--fix", help="Repair what can be repaired, then check.")] = False,
 ) -> int:
-    from cli.location import locate
     from cli.output import on_terminal, paint, write_line
-    from cli.signals import orderly_end
+    from cli.running import locate, orderly_end
 
     given = common(ctx)
     index_ = locate(given).index

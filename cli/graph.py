@@ -1,13 +1,109 @@
-"""ctx graph: what is near to a thing, and by what it is connected."""
+"""ctx graph: what is near to a thing, and by what it is connected.
+
+A neighbourhood as a tree for a person, and in the languages of Graphviz and Mermaid.
+
+Titles are somebody else's text: in DOT and Mermaid they stand in quotes, in which nothing of theirs can end them.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.completion import complete_document
-from cli.options import common, index_of, settings_for
+from cli.options import common, complete_document, index_of, settings_for
+
+if TYPE_CHECKING:
+    from research.graph.neighbourhood import ShownGraph, ShownNode
+
+_SHAPES = {"document": "folder", "page": "note", "section": "box", "commit": "cds", "file": "component"}
+
+
+def as_text(graph: ShownGraph) -> str:
+    """Every node once, below the nearest one that it was reached from."""
+    nodes = {node.ref: node for node in graph.nodes}
+    below: dict[str, list[tuple[str, str]]] = {}
+    for ref, (above, how) in _reached(graph, nodes).items():
+        below.setdefault(above, []).append((ref, how))
+    lines: list[str] = []
+    for ref in (ref for ref in graph.refs if ref in nodes):
+        lines.append(_told(nodes[ref]))
+        lines += _branches(ref, below, nodes, "")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _reached(graph: ShownGraph, nodes: Mapping[str, ShownNode]) -> dict[str, tuple[str, str]]:
+    """ref → the node it hangs below, and how an edge leads to it."""
+    found: dict[str, tuple[str, str]] = {}
+    ways: dict[str, list[tuple[float, str, str]]] = {}
+    for edge in graph.edges:
+        one, other = nodes[edge.source], nodes[edge.target]
+        if one.hop < other.hop:
+            ways.setdefault(other.ref, []).append((-one.proximity, one.ref, f"─ {edge.kind} → "))
+        elif other.hop < one.hop:
+            ways.setdefault(one.ref, []).append((-other.proximity, other.ref, f"← {edge.kind} ─ "))
+    for ref, known in ways.items():
+        _, above, how = min(known)
+        found[ref] = (above, how)
+    return {ref: found[ref] for ref in nodes if ref in found}
+
+
+def _branches(
+    ref: str, below: Mapping[str, list[tuple[str, str]]], nodes: Mapping[str, ShownNode], indent: str
+) -> Iterator[str]:
+    children = below.get(ref, [])
+    for number, (child, how) in enumerate(children, start=1):
+        last = number == len(children)
+        yield f"{indent}{'└' if last else '├'}{how}{_told(nodes[child])}"
+        yield from _branches(child, below, nodes, f"{indent}{'  ' if last else '│ '}")
+
+
+def _told(node: ShownNode) -> str:
+    from research.visible_text import one_line
+
+    label = one_line(node.label)
+    ref = one_line(node.ref)
+    return label if label == ref or node.kind in ("code", "file", "session") else f"{label}  [{ref}]"
+
+
+def as_dot(graph: ShownGraph) -> str:
+    lines = ["digraph ctx {", "  rankdir=LR;"]
+    for node in graph.nodes:
+        shape = _SHAPES.get(node.kind, "ellipse")
+        bold = ", style=bold" if node.hop == 0 else ""
+        lines.append(f"  {_dot(node.ref)} [label={_dot(node.label)}, shape={shape}{bold}];")
+    lines += [f"  {_dot(edge.source)} -> {_dot(edge.target)} [label={_dot(edge.kind)}];" for edge in graph.edges]
+    return "\n".join([*lines, "}", ""])
+
+
+def _dot(text: str) -> str:
+    """In quotes. A backslash would begin an escape of Graphviz's own, and `<` stands for HTML only outside of them."""
+    from research.visible_text import one_line
+
+    return json.dumps(one_line(text).replace("\\", "/"), ensure_ascii=False)
+
+
+def as_mermaid(graph: ShownGraph) -> str:
+    names = {node.ref: f"n{number}" for number, node in enumerate(graph.nodes)}
+    lines = ["flowchart LR"]
+    lines += [f'  {names[node.ref]}["{_mermaid(node.label)}"]' for node in graph.nodes]
+    lines += [f"  {names[edge.source]} -->|{edge.kind}| {names[edge.target]}" for edge in graph.edges]
+    return "\n".join([*lines, ""])
+
+
+def _mermaid(text: str) -> str:
+    """All but plain letters as Mermaid's entities: nothing left means anything to it, or to the page it is drawn in."""
+    from research.visible_text import one_line
+
+    return "".join(
+        letter if letter.isalnum() or letter in " .,:-_/…" else f"#{ord(letter)};" for letter in one_line(text)
+    )
+
+
+FORMATS: Mapping[str, Callable[[ShownGraph], str]] = {"text": as_text, "dot": as_dot, "mermaid": as_mermaid}
+
 
 DETAILS = """
 Shows what a page, a document, a piece of code, a commit, a memory or an experience is connected with, as the things
@@ -45,7 +141,6 @@ def command(
     form: Annotated[str, typer.Option("--format", metavar="FORMAT", help="text, json, dot or mermaid.")] = "text",
     tenant: Annotated[str, typer.Option("--tenant", metavar="NAME", help="Whose memories. Default: your own.")] = "",
 ) -> int:
-    from cli.graph_view import FORMATS
     from cli.output import say, write, write_document
     from research.errors import UsageError
 

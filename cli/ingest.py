@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.options import common, index_of, settings_for
-from cli.waiting import WaitCommand
+from cli.running import WaitCommand
 from research.errors import UsageError
 from research.settings import Ocr, OcrEngine
 
@@ -131,12 +131,17 @@ def command(
     ] = False,
     no_images: Annotated[bool, typer.Option("--no-images", help="Draw no page images; saves disk.")] = False,
 ) -> int:
-    from cli.code_option import code_notes
-    from cli.commits_option import commits_verdict, note_commits, write_commits
     from cli.output import say, write_document
-    from cli.progress import LogObserver, observer_for
-    from cli.run_summary import notes_of
-    from cli.signals import orderly_end
+    from cli.progress import (
+        LogObserver,
+        code_notes,
+        commits_verdict,
+        note_commits,
+        notes_of,
+        observer_for,
+        write_commits,
+    )
+    from cli.running import orderly_end
     from ingest.report import IngestSummary
 
     given = common(ctx)
@@ -221,12 +226,12 @@ def _instead_of(scheme: str, url: str, rest: str) -> str:
 
 def _write_summary(summary: IngestSummary) -> None:
     if summary.code:
-        from cli.code_option import write_code
+        from cli.progress import write_code
 
         write_code(summary)
         return
     from cli.output import write
-    from cli.run_summary import counts_line
+    from cli.progress import counts_line
     from research.reports import amount
 
     shown = counts_line(summary)

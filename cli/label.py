@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cli.completion import complete_document
-from cli.options import common, index_for
+from cli.options import common, complete_document, index_for
 from research.errors import NothingFoundError, UsageError
 
 DETAILS = """
@@ -47,7 +46,7 @@ def command(
     remove: Annotated[bool, typer.Option("--remove", help="Take its status, module and project away.")] = False,
     tenant: Annotated[str, typer.Option("--tenant", metavar="T", help="Whose memory or session it is.")] = "",
 ) -> int:
-    from cli.label_views import list_labels, show_labels
+    from cli.views import list_labels, show_labels
 
     given = common(ctx)
     values = {name: value for name, value in zip(NAMES, (status, module, project), strict=True) if value is not None}

@@ -1,13 +1,24 @@
 """Text put into the cells of a terminal: shortened where it may be, wrapped between words, tables in columns.
 
 Widths are cells, not characters: a Chinese one takes two.
+
+A text that comes piece by piece, broken between words where a line of the terminal is full.
+
+Links on a terminal (OSC 8): which terminals are given them, and text that carries one.
+
+A terminal that does not know them shows the text alone, so they are left out only where they are known to do harm: on
+consoles and in Emacs, which print the escapes, and in a VTE before 0.50, which crashed over them. `links` in the
+settings, or CTX_LINKS, says it otherwise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from cli.output import on_terminal
 from cli.views import plain
 from research.markdown import BULLET, Block, Marker
 
@@ -189,3 +200,70 @@ def _going_on(line: Text, width: int) -> Text:
             text = text[: text.rfind(" ")] if " " in text else text
     kept = line[: len(text.rstrip())]
     return kept.append(f" {ELLIPSIS}" if width > 2 else "")
+
+
+_PARTS = re.compile(r"\n| +|[^ \n]+")
+
+
+class WordWrap:
+    """Passes on what it can at once: a word is held back only until it is known whether it fits its line."""
+
+    def __init__(self, width: int) -> None:
+        self._width = width
+        self._at = 0  # cells of the line that are taken
+        self._held = ""  # a gap, and the word after it as far as it has come
+
+    def feed(self, text: str) -> str:
+        """What may be shown now."""
+        shown = []
+        for part in _PARTS.findall(text):
+            if part == "\n":
+                shown += [self.end(), part]
+                self._at = 0
+            elif part.isspace():
+                shown.append("" if self._held.isspace() else self.end())
+                self._held += part
+            elif self._held:
+                self._held += part
+            else:
+                shown.append(part)
+                self._at += cells(part)
+        return "".join(shown)
+
+    def end(self) -> str:
+        """What was held back."""
+        held, self._held = self._held, ""
+        if self._at and self._at + cells(held) > self._width:
+            word = held.lstrip(" ")
+            self._at = cells(word) or self._at
+            return f"\n{word}" if word else ""
+        self._at += cells(held)
+        return held
+
+
+_WITHOUT = ("dumb", "unknown", "linux", "cons", "vt", "eterm", "emacs", "ansi", "sun", "bsdos")
+_FIRST_VTE = 5000  # 0.50.0
+
+
+def has_links(setting: str, environment: Mapping[str, str] | None = None) -> bool:
+    """Whether what is printed may carry links: never in a pipe or a file."""
+    if setting == "off" or not on_terminal():
+        return False
+    return setting == "on" or knows_links(os.environ if environment is None else environment)
+
+
+def knows_links(environment: Mapping[str, str]) -> bool:
+    term = environment.get("TERM", "")
+    vte = environment.get("VTE_VERSION", "")
+    if not term or term.startswith(_WITHOUT) or "INSIDE_EMACS" in environment:
+        return False
+    return not (vte.isdecimal() and int(vte) < _FIRST_VTE)
+
+
+def link(text: Text, uri: str, *, links: bool) -> Text:
+    """The text, which opens the URI when it is clicked. The URI is percent-encoded, so it cannot end the escape."""
+    if links and uri.isascii() and uri.isprintable():
+        from rich.style import Style
+
+        text.stylize(Style(link=uri))
+    return text

@@ -33,7 +33,7 @@ _LEAST_NAME = {"pages": 12, "id": 20, "added": 32, "title": 32}
 
 
 def command(ctx: typer.Context) -> int:
-    from cli.links import has_links
+    from cli.layout import has_links
     from cli.output import on_terminal, paint, say, screen_size, write_document, write_line
     from research.reports import amount
     from research.visible_text import one_line, phrase
@@ -65,8 +65,7 @@ def command(ctx: typer.Context) -> int:
 
 def document_lines(documents: Sequence[DocumentInfo], width: int, *, links: bool) -> Iterator[Text]:
     """A document a line, its file first. On a narrow terminal the columns at the end go, then the name's middle."""
-    from cli.layout import cells, shorten_end, shorten_middle
-    from cli.links import link
+    from cli.layout import cells, link, shorten_end, shorten_middle
     from cli.views import plain
     from research.models import page_link
     from research.visible_text import one_line, phrase

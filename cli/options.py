@@ -1,11 +1,20 @@
 """Options that several commands share, and what they amount to: settings, the index, the question.
 
 Options that set a setting have no bounds of their own: `load_settings` holds flags, variables and files to the same.
+
+What the shell offers for a document or a tag: their names, read from the index that the command would use.
+
+Silent whatever happens: somebody is in the middle of typing. Names are other people's: those that hold quotes, dollars,
+backslashes or anything that cannot be seen are not offered, because a shell may evaluate what it is given; nor are
+those that begin with a dash, because ctx would take them for options.
+
+The options of `ctx ask` for a model of the user's own, and whether it is to be asked at all.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -16,11 +25,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli.completion import complete_document, complete_tag
 from cli.output import say
 from research.errors import CtxError, NothingFoundError, UsageError
 from research.folders import index_folder
 from research.settings import Mode, Settings, load_settings, misspelt_variables
+from research.visible_text import one_line
 
 if TYPE_CHECKING:
     from research.governance.access import Principal
@@ -28,6 +37,112 @@ if TYPE_CHECKING:
     from research.models import Coverage
     from research.parameters import Parameter as Described
     from research.request import AskRequest
+    from research.settings import Settings
+
+_RISKY = re.compile(r"[\"'\\$`!]")
+_TO_ESCAPE = re.compile(r"([^\w@%+=:,./-])")
+
+
+class _Word(str):
+    """A word as bash needs it. Typer would drop it, for it does not begin with what was typed: it is escaped."""
+
+    __slots__ = ()
+
+    def startswith(self, *_: Any) -> bool:
+        return True
+
+
+def complete_document(ctx: Any, incomplete: str) -> list[str]:
+    return _offered(ctx, incomplete, "document")
+
+
+def complete_tag(ctx: Any, incomplete: str) -> list[str]:
+    return _offered(ctx, incomplete, "tag")
+
+
+def _offered(ctx: Any, incomplete: str, kind: str) -> list[str]:
+    try:
+        names = sorted(set(_known(ctx, kind)))
+    except Exception:  # noqa: BLE001  no index, a damaged one, wrong settings: the next command tells, not this
+        return []
+    fitting = [name for name in names if name.startswith(incomplete) and _harmless(name)]
+    return [_Word(_TO_ESCAPE.sub(r"\\\1", name)) if _in_bare_bash() else name for name in fitting]
+
+
+def _known(ctx: Any, kind: str) -> list[str]:
+
+    above = ctx.parent.params.get("index") if ctx.parent is not None else None
+    with index_for(Common(ctx.meta.get("ctx.index") or above, quiet=True)) as index:
+        return [document.filename for document in index.documents()] if kind == "document" else list(index.all_tags())
+
+
+def _harmless(name: str) -> bool:
+    return one_line(name) == name and not name.startswith("-") and not _RISKY.search(name)
+
+
+def _in_bare_bash() -> bool:
+    """Bash takes a word as it is given; zsh and fish escape it, and so does a quote that is open."""
+    if os.environ.get("_CTX_COMPLETE") != "complete_bash":
+        return False
+    words = os.environ.get("COMP_WORDS", "").split("\n")
+    return not words[-1].startswith(("'", '"'))
+
+
+AnswerOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--answer/--no-answer",
+        help="Let your model write an answer from the sources, each sentence checked. Default: if one is named.",
+        show_default=False,
+    ),
+]
+ModelOption = Annotated[
+    str | None,
+    typer.Option("--model", metavar="NAME", help="Your model, as its server calls it; local: the one of the extra."),
+]
+ModelUrlOption = Annotated[
+    str | None,
+    typer.Option("--model-url", metavar="URL", help="Where it is: any OpenAI-compatible address."),
+]
+AnswerTokensOption = Annotated[
+    int | None,
+    typer.Option("--max-answer-tokens", metavar="N", help="How much it may write. Default: 600."),
+]
+ShowPromptOption = Annotated[
+    bool, typer.Option("--show-prompt", help="Print what the model would get, and send nothing.")
+]
+ImageOption = Annotated[
+    bool, typer.Option("--image", help="Send pictures of the first pages, too, to a model that takes them.")
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is wanted of a model. `answer` None: what the settings say."""
+
+    answer: bool | None = None
+    show_prompt: bool = False
+    pictures: bool = False
+    alone: str = ""  # an option that has no room for an answer
+
+    def check(self, model: str | None) -> None:
+        """Raise UsageError for options that exclude each other; `model` is the one of this call."""
+        asked = next(
+            (name for name, given in (("--show-prompt", self.show_prompt), ("--answer", self.answer)) if given),
+            "--model" if model and self.answer is None else "",
+        )
+        if self.alone and asked:
+            raise UsageError(
+                f"{self.alone} has no written answers, and {asked} asks for one", hint="leave one of them out"
+            )
+        if self.answer is False and self.show_prompt:
+            raise UsageError("--no-answer and --show-prompt exclude each other", hint="leave one of them out")
+
+    def written(self, settings: Settings) -> bool:
+        """Whether a model is asked: by the flag, or because the user has named one."""
+        if self.show_prompt or self.alone:
+            return False
+        return bool(settings.model) if self.answer is None else self.answer
 
 
 class LogLevel(StrEnum):

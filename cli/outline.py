@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.completion import complete_document
-from cli.options import common, index_of, settings_for
+from cli.options import common, complete_document, index_of, settings_for
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -43,9 +42,9 @@ def command(
     ] = None,
 ) -> int:
     from cli.answer_view import Screen
-    from cli.links import has_links
+    from cli.layout import has_links
     from cli.output import on_terminal, painted, say, screen_size, write_document, write_line
-    from cli.pager import page
+    from cli.programs import page
     from research.visible_text import phrase
 
     given = common(ctx)
@@ -70,8 +69,7 @@ def command(
 
 def _lines(found: DocumentOutline, screen: Screen) -> Iterator[Text]:
     """The page, then the title, further in the deeper it stands."""
-    from cli.layout import shorten_end
-    from cli.links import link
+    from cli.layout import link, shorten_end
     from cli.views import plain
     from research.models import page_link
     from research.visible_text import one_line, phrase

@@ -134,8 +134,8 @@ def _read(file: str) -> bytes:
 
 def show(package: ContextPackage, given: Common) -> int:
     """The content on stdout, what there is to say about it on stderr; the exit code."""
-    from cli.nothing_found import end
     from cli.output import on_terminal, write, write_document
+    from cli.views import end
     from research.visible_text import block
 
     if given.as_json:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from cli.options import Common
     from research.governance.access import MemoryAccessDecision
-    from research.governance.cedar import Loaded
+    from research.governance.policy import Loaded
 
 DETAILS = """
 Policies are written in Cedar (www.cedarpolicy.com). They are policy.cedar and policies/*.cedar beside your config.toml,
@@ -78,7 +78,7 @@ def _check(files: Sequence[str], given: Common) -> None:
     from contextlib import nullcontext
 
     from cli.output import say, write_document, write_line
-    from research.governance.policy_check import check_file, read_policies
+    from research.governance.policy import check_file, read_policies
 
     if len(files) > 1:
         raise UsageError("check takes one file or folder", hint="ctx policy check FILE")
@@ -147,7 +147,7 @@ def _try(refs: Sequence[str], name: str | None, tenant: str, action: Wanted, giv
 
 
 def _document(decision: MemoryAccessDecision) -> dict[str, object]:
-    from cli.label_views import resource_fields
+    from cli.views import resource_fields
 
     return {
         "principal": decision.principal.name,

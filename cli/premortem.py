@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from cli.context_view import show
 from cli.options import common, settings_for
+from cli.views import show_context
 
 DETAILS = """
 For the moment a test or a build fails for the first time: past failures of the domain, what a strategy has brought,
@@ -42,4 +42,4 @@ def command(
     given = common(ctx)
     with opened(settings_for(given)) as index:
         found = index.premortem(domain, strategy, limit=limit, max_tokens=max_tokens)
-    return show("premortem", {"domain": domain, "strategy": strategy}, found, given)
+    return show_context("premortem", {"domain": domain, "strategy": strategy}, found, given)

@@ -143,8 +143,8 @@ def _block(each: Recalled, *, explain: bool) -> str:
     """On a terminal: a line about it, and the text below."""
     from textwrap import indent
 
+    from cli.layout import WordWrap
     from cli.output import screen_size
-    from cli.word_wrap import WordWrap
     from research.visible_text import block, one_line
 
     memory = each.memory
@@ -163,7 +163,7 @@ def _parts(each: Recalled) -> str:
 
 def _export(memories: Iterator[Memory], file: str, given: Common) -> int:
     from cli.output import say, write
-    from research.conversation.transfer import export_memories
+    from research.conversation.intake import export_memories
 
     lines = export_memories(memories)
     if file == "-":

@@ -8,7 +8,7 @@ from dataclasses import asdict
 import typer
 
 from cli.options import WaitOption, common, index_for
-from cli.waiting import WaitCommand
+from cli.running import WaitCommand
 
 DETAILS = """
 Full-text search and the Chroma collections are rebuilt from what the catalog holds: no file is read and nothing is
@@ -31,7 +31,7 @@ def command(
     wait: WaitOption = 0.0,
 ) -> int:
     from cli.output import write, write_document
-    from cli.signals import orderly_end
+    from cli.running import orderly_end
 
     given = common(ctx)
     opened = index_for(given)

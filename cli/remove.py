@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.completion import complete_document
-from cli.options import common, index_for
+from cli.options import common, complete_document, index_for
 from research.errors import UsageError
 
 if TYPE_CHECKING:
@@ -57,11 +56,11 @@ def command(
     given = common(ctx)
     opened = index_for(given)
     if code:
-        from cli.code_option import remove_code
+        from cli.progress import remove_code
 
         return remove_code(opened.paths.root, doc, as_json=given.as_json, dry_run=dry_run)
     if commits:
-        from cli.commits_option import remove_commits
+        from cli.progress import remove_commits
 
         return remove_commits(opened.paths.root, doc, as_json=given.as_json, dry_run=dry_run)
     planned = opened.plan_removal(*doc)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.options import WaitOption, common, index_for
-from cli.waiting import WaitCommand
+from cli.running import WaitCommand
 
 if TYPE_CHECKING:
     pass
@@ -39,7 +39,7 @@ def command(
     wait: WaitOption = 0.0,
 ) -> int:
     from cli.output import say, write_document, write_line
-    from cli.signals import orderly_end
+    from cli.running import orderly_end
 
     given = common(ctx)
     opened = index_for(given)

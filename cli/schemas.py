@@ -11,9 +11,8 @@ from research.answer.prompt import Prompt
 from research.answer.written import WrittenAnswer
 from research.evaluation import Failure, Latency, Row
 from research.experiences.records import AxisValues, Experience, LineProblem, Value
-from research.governance.audit_chain import Verification
-from research.governance.audit_entry import MemoryAccessAudit
-from research.governance.marks import Proposal
+from research.governance.audit_chain import MemoryAccessAudit, Verification
+from research.governance.labels import Proposal
 from research.graph.neighbourhood import Edge, ShownGraph
 from research.memories import Memory
 from research.models import (
@@ -30,7 +29,7 @@ from research.packages.package import ContextPackage
 from research.records import CodeTree, DocumentInfo, RepositoryInfo
 from research.reports import Backup, Check, Reindexed, Restored, Status
 from research.schema import json_schema, maybe, several, shape
-from research.service.token_store import TokenEntry
+from research.service.tokens import TokenEntry
 from research.sessions import AskedTurn, CitedPage, Session
 from research.sources.records import ContextItem, FormattedContext
 

@@ -54,11 +54,10 @@ def command(
     reranker: RerankerOption = None,
     explain: ExplainOption = False,
 ) -> int:
-    from cli.last_answer import remember
-    from cli.nothing_found import end, nothing_found
+    from cli.kept import remember
     from cli.options import asked_for, check_legs, notes_on, opened, read_question, tell
     from cli.output import on_terminal, paint, say, write_document
-    from cli.views import documents_note
+    from cli.views import documents_note, end, nothing_found
 
     given = common(ctx)
     asked = read_question(question, quiet=given.quiet)
@@ -101,7 +100,7 @@ def _write_plain(found: SearchResults, *, explain: bool) -> None:
 
 def _rendering(found: SearchResults, mark: Marker, settings: Settings, *, explain: bool) -> Iterator[RenderableType]:
     from cli.answer_view import Screen
-    from cli.links import has_links
+    from cli.layout import has_links
     from cli.output import screen_size
     from cli.views import explain_table, plain, rewrite_lines
 

@@ -17,7 +17,7 @@ from research.errors import CtxError, UsageError
 if TYPE_CHECKING:
     from cli.options import Common
     from research.index import Index
-    from research.service.options import ServeOptions
+    from research.service.limits import ServeOptions
     from research.service.server import IndexServer
 
 DETAILS = """
@@ -84,7 +84,7 @@ def command(
 ) -> int:
     given = common(ctx)
     check_installed()
-    from research.service.options import ServeOptions
+    from research.service.limits import ServeOptions
 
     if socket is not None and port is not None:
         raise UsageError("--port and --socket exclude each other", hint="leave one of them out")
@@ -135,7 +135,7 @@ def _folder(path: Path) -> Path:
 
 def _serve(index: Index, options: ServeOptions, given: Common, *, open_page: bool) -> int:
     from ingest.server_job import start_job
-    from research.service.assembly import assemble
+    from research.service.app import assemble
     from research.service.server import IndexServer, address_of, listen
 
     _allow_many_files()

@@ -110,7 +110,7 @@ def _remove(index: Index, name: str, given: Common, *, yes: bool) -> int:
         say("ctx: nothing was removed")
         return 1
     removed = index.remove_session(name)
-    from cli.chat_history import forget_history
+    from cli.kept import forget_history
 
     forget_history(index.root, removed.name)
     if given.as_json:

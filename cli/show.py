@@ -1,22 +1,84 @@
-"""ctx show: pages as they are stored. One page alone is one document; several are a list of them."""
+"""ctx show: pages as they are stored. One page alone is one document; several are a list of them.
+
+What a person types for pages: `3`, `3-5`, `1,4-6,10-`.
+
+A page's image with the places that match a question marked on it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.completion import complete_document
-from cli.options import common, index_of, settings_for
-from research.errors import NothingFoundError, UsageError
+from cli.options import common, complete_document, index_of, settings_for
+from research.errors import CtxError, NothingFoundError, UsageError
+from research.filters import LAST_PAGE, PageRange
+from research.models import MatchedRegion
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from cli.options import Common
     from research.models import Item, MatchedRegion, PageView
+
+_PAGE = re.compile(r"\d+", re.ASCII)
+_RANGE = re.compile(r"(?P<first>\d{1,9})?\s*(?P<to>[-–])?\s*(?P<last>\d{1,9})?", re.ASCII)
+_FORM = "pages count from 1 as a PDF viewer does: 3, 3-5, 1,4-6,10-"
+_SHOWN = 60
+_MOST_DIGITS = 18
+
+
+def one_page(text: str | None) -> int | None:
+    """The page, if the text names a single one."""
+    if text is None or not _PAGE.fullmatch(text.strip()):
+        return None
+    digits = text.strip().lstrip("0") or "0"
+    return int(digits) if len(digits) <= _MOST_DIGITS else 10**_MOST_DIGITS  # no document has so many
+
+
+def read_ranges(text: str) -> list[PageRange]:
+    """First and last page of each range, in the order given. Raises UsageError."""
+    return [_range(part.strip(), text) for part in text.split(",")]
+
+
+def _range(part: str, text: str) -> PageRange:
+    match = _RANGE.fullmatch(part)
+    if match is None or not (match["first"] or match["last"]):
+        shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+        raise UsageError(f"{shown!r} names no pages", hint=_FORM)
+    first = int(match["first"] or 1)
+    last = int(match["last"]) if match["last"] else LAST_PAGE if match["to"] else first
+    if first < 1:
+        raise UsageError(f"there is no page {first}", hint=_FORM)
+    if last < first:
+        raise UsageError(f"the pages {part} run backwards", hint=f"write {last}-{first}" if last else _FORM)
+    return first, last
+
+
+FORMATS = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG", ".webp": "WEBP"}
+
+
+def check_format(out: Path) -> None:
+    """Raise unless the file's ending names a picture."""
+    if out.suffix.lower() not in FORMATS:
+        raise UsageError(f"{out.name} is no picture", hint=f"end its name in one of: {', '.join(FORMATS)}")
+    if not out.parent.is_dir():
+        raise UsageError(f"there is no folder {out.parent}", hint="make it first, or name another")
+
+
+def write_picture(source: Path, out: Path, regions: Sequence[MatchedRegion]) -> None:
+    """Copy a page image to `out`, framing the regions; the best one has the thickest frame."""
+    from research.pictures import framed
+
+    try:
+        framed(source, regions).save(out, FORMATS[out.suffix.lower()])
+    except OSError as error:
+        raise CtxError(f"the picture could not be written: {error}", hint="check the path given to --image") from error
+
 
 DETAILS = """
 PAGES counts from 1 as a PDF viewer does, whatever number is printed on it: 3, 3-5, 1,4-6,10-. Without it the whole
@@ -56,14 +118,11 @@ def command(
     ] = None,
 ) -> int:
     from cli.options import read_question
-    from cli.page_ranges import one_page, read_ranges
 
     given = common(ctx)
     settings = settings_for(given)
     single = one_page(pages)
     if image is not None:
-        from cli.picture import check_format
-
         check_format(image)
         if single is None:
             raise UsageError("--image draws one page", hint=f"name it: ctx show DOC PAGE --image {image.name}")
@@ -80,7 +139,6 @@ def command(
 
 def _single(view: PageView, given: Common, image: Path | None, question: str | None) -> int:
     from cli.output import on_terminal, paint, say, write, write_document
-    from cli.picture import write_picture
     from research.visible_text import block, one_line
 
     if view.problem and not given.quiet:
@@ -101,7 +159,7 @@ def _single(view: PageView, given: Common, image: Path | None, question: str | N
 
 def _several(views: list[PageView], given: Common) -> int:
     from cli.output import on_terminal, painted, write, write_document
-    from cli.pager import page
+    from cli.programs import page
     from research.visible_text import block
 
     first = views[0].to_dict()

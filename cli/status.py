@@ -30,8 +30,8 @@ _ITEMS = {"code": "code", "commit": "commits", "experience": "experiences", "val
 
 
 def command(ctx: typer.Context) -> int:
-    from cli.location import locate
     from cli.output import write, write_document
+    from cli.running import locate
     from research.visible_text import one_line
 
     given = common(ctx)

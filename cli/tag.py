@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.completion import complete_document, complete_tag
-from cli.options import common, index_for
+from cli.options import common, complete_document, complete_tag, index_for
 from research.errors import UsageError
 
 if TYPE_CHECKING:

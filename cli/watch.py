@@ -41,7 +41,7 @@ def command(
     poll: Annotated[bool, typer.Option("--poll", help="Look again and again; for network drives.")] = False,
 ) -> int:
     from cli.output import say
-    from cli.signals import orderly_end
+    from cli.running import orderly_end
     from ingest.scan import PdfFilter, changes
 
     given = common(ctx)
@@ -78,7 +78,7 @@ class _Follower:
     def run(self) -> None:
         """One run. Folders without PDFs are no fault here: they may come."""
         from cli.progress import LogObserver, observer_for
-        from cli.waiting import FOR_EVER
+        from cli.running import FOR_EVER
         from ingest.run import ingest
 
         for folder in self._folders:
@@ -105,7 +105,7 @@ class _Follower:
         import json
 
         from cli.output import say, write
-        from cli.run_summary import counts_line, notes_of
+        from cli.progress import counts_line, notes_of
 
         lost = (summary.gone, summary.empty_folders)
         done = counts_line(summary, without=("unchanged",))

@@ -14,9 +14,8 @@ from cli.output import say, write, write_document
 from research.visible_text import block, one_line, phrase
 
 if TYPE_CHECKING:
-    from cli.answer_notes import Note
-    from cli.model_options import Wanted
-    from cli.options import Common
+    from cli.options import Common, Wanted
+    from cli.views import Note
     from research.answer.answering import AnswerWriter, CheckedAnswer
     from research.index import Index
     from research.models import ResearchContext
@@ -66,7 +65,7 @@ def show_prompt(index: Index, wanted: Wanted, context: ResearchContext, given: C
 def streamed(writer: AnswerWriter, context: ResearchContext, width: int = 0) -> CheckedAnswer:
     """The answer, shown while it is written; broken between words for a terminal of this width. One that is not whole
     ends in a mark."""
-    from cli.word_wrap import WordWrap
+    from cli.layout import WordWrap
 
     wrap = WordWrap(width)
     answer = writer.write(context, lambda piece: write(wrap.feed(block(piece)) if width else block(piece)))
@@ -78,8 +77,7 @@ def streamed(writer: AnswerWriter, context: ResearchContext, width: int = 0) -> 
 
 def rows(answer: CheckedAnswer, width: int) -> int:
     """How much of a screen it has taken."""
-    from cli.layout import cells
-    from cli.word_wrap import WordWrap
+    from cli.layout import WordWrap, cells
 
     if not answer.written.text:
         return 0
@@ -90,7 +88,7 @@ def rows(answer: CheckedAnswer, width: int) -> int:
 
 def mark_notes(answer: CheckedAnswer) -> list[Note]:
     """What the check found: how many sentences are carried, and those that are not or lack their citation."""
-    from cli.answer_notes import Note
+    from cli.views import Note
 
     claims = answer.claims
     if not claims:

@@ -40,7 +40,7 @@ def contacts(settings: Settings, status: Status) -> tuple[Contact, ...]:
 
         found.append(Contact(_MODEL, parse_address(settings.model_url).base))
     if os.environ.get("SA01_SOMA_BASE_URL", "").strip():  # hears of turns alone: ctx turn, and those of a server
-        from research.conversation.soma_settings import SomaSettings
+        from research.conversation.client import SomaSettings
 
         with suppress(UsageError):  # told where it is used
             found.append(Contact(_MEMORY, SomaSettings.from_environment().base_url))

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from ingest.server_job import start_job
 from research.index import Index
-from research.service.assembly import assemble
-from research.service.options import ServeOptions
+from research.service.app import assemble
+from research.service.limits import ServeOptions
 from research.service.server import IndexServer, listen
 from research.settings import Settings
 

@@ -23,8 +23,7 @@ from ingest.run import HasPaths
 from ingest.scan import to_utf8
 from ingest.stages import update_graph_of
 from research.errors import CtxError, DocumentError, unusable
-from research.governance.fail_closed import SafeRedactor
-from research.governance.redaction import SECRETS, BaseRedactor
+from research.governance.redaction import SECRETS, BaseRedactor, SafeRedactor
 from research.settings import Settings
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.item_writes import Written, add_items, remove_items, remove_parents

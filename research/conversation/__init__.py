@@ -11,49 +11,48 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from research.conversation.breaker import BreakerState, CircuitBreaker
     from research.conversation.builder import ContextBuilder
-    from research.conversation.client import SomaBrainClient
-    from research.conversation.degradation import (
+    from research.conversation.client import SomaBrainClient, SomaSettings
+    from research.conversation.health import (
+        BreakerState,
+        CircuitBreaker,
         ComponentHealth,
         DegradationLevel,
         DegradationMonitor,
+        SomabrainHealthState,
         degradation_monitor,
     )
-    from research.conversation.embedded import EmbeddedMemory
-    from research.conversation.health import SomabrainHealthState
     from research.conversation.metrics import ContextBuilderMetrics
     from research.conversation.salience import Salience
-    from research.conversation.service import MemoryService
-    from research.conversation.soma_settings import SomaSettings
-    from research.conversation.summary import model_summarizer
+    from research.conversation.service import EmbeddedMemory, MemoryService
+    from research.conversation.summaries import model_summarizer
     from research.conversation.turn import BuiltContext, ContextResult, Turn
     from research.errors import SomaClientError, TurnTooLongError
     from research.governance.redaction import NoopRedactor, RedactorProtocol
 
 _HOMES = {
-    "BreakerState": "research.conversation.breaker",
+    "BreakerState": "research.conversation.health",
     "BuiltContext": "research.conversation.turn",
-    "CircuitBreaker": "research.conversation.breaker",
-    "ComponentHealth": "research.conversation.degradation",
+    "CircuitBreaker": "research.conversation.health",
+    "ComponentHealth": "research.conversation.health",
     "ContextBuilder": "research.conversation.builder",
     "ContextBuilderMetrics": "research.conversation.metrics",
     "ContextResult": "research.conversation.turn",
-    "DegradationLevel": "research.conversation.degradation",
-    "DegradationMonitor": "research.conversation.degradation",
-    "EmbeddedMemory": "research.conversation.embedded",
+    "DegradationLevel": "research.conversation.health",
+    "DegradationMonitor": "research.conversation.health",
+    "EmbeddedMemory": "research.conversation.service",
     "MemoryService": "research.conversation.service",
     "NoopRedactor": "research.governance.redaction",
     "RedactorProtocol": "research.governance.redaction",
     "Salience": "research.conversation.salience",
     "SomaBrainClient": "research.conversation.client",
     "SomaClientError": "research.errors",
-    "SomaSettings": "research.conversation.soma_settings",
+    "SomaSettings": "research.conversation.client",
     "SomabrainHealthState": "research.conversation.health",
     "Turn": "research.conversation.turn",
     "TurnTooLongError": "research.errors",
-    "degradation_monitor": "research.conversation.degradation",
-    "model_summarizer": "research.conversation.summary",
+    "degradation_monitor": "research.conversation.health",
+    "model_summarizer": "research.conversation.summaries",
 }
 
 __all__ = [

@@ -18,21 +18,22 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, get_args
 
-from research.conversation import history as histories
-from research.conversation.breaker import CircuitBreaker
-from research.conversation.budget import Budget, Fitted, Oversize, Strategy
-from research.conversation.candidates import Candidates
-from research.conversation.degradation import DegradationMonitor
-from research.conversation.health import HealthProvider, OnDegraded, ServiceHealth, SomabrainHealthState
-from research.conversation.messages import MessageOverhead, Overhead, Snippet, TokenCount, assemble
+from research.conversation.budget import Budget, Fitted, Oversize, Strategy, TurnReport
+from research.conversation.health import (
+    CircuitBreaker,
+    DegradationMonitor,
+    HealthProvider,
+    OnDegraded,
+    ServiceHealth,
+    SomabrainHealthState,
+)
+from research.conversation.messages import MessageOverhead, Overhead, Redaction, Snippet, TokenCount, assemble
 from research.conversation.metrics import ContextBuilderMetrics
-from research.conversation.redacting import Redaction
-from research.conversation.report import TurnReport
-from research.conversation.salience import Salience, Scored, apply_salience, rank
+from research.conversation.salience import Candidates, Salience, Scored, apply_salience, rank
 from research.conversation.service import GuardedService, MemoryService
-from research.conversation.summaries import Summaries
-from research.conversation.summary import Summarizer
-from research.conversation.turn import BuiltContext, Turn
+from research.conversation.summaries import Summaries, Summarizer
+from research.conversation.turn import LIMIT, BuiltContext, Turn, Window
+from research.conversation.turn import window as windowed
 from research.errors import SomaClientError, UsageError
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class ContextBuilder:
         redaction_timeout: float = 5.0,
         summary_timeout: float = 2.0,
         summarizer_timeout: float = 10.0,
-        history_limit: int = histories.LIMIT,
+        history_limit: int = LIMIT,
         budget: Strategy = "greedy",
         oversize: Oversize = "error",
         message_overhead: MessageOverhead | None = None,
@@ -130,7 +131,7 @@ class ContextBuilder:
         with self.metrics.time_total():
             snippets = await self._snippets(report)
             with report.phase("tokenisation", self.metrics.time_tokenisation()):
-                window = histories.window(report.turn.history, self._history_limit)
+                window = windowed(report.turn.history, self._history_limit)
                 fitted = self._fitted(report, snippets, window)
             await self._store_summary(fitted, report)
             with report.phase("prompt", self.metrics.time_prompt()):
@@ -199,7 +200,7 @@ class ContextBuilder:
         report.dropped["below_threshold"] += len(scored) - len(near)
         return near
 
-    def _fitted(self, report: TurnReport, snippets: Sequence[Snippet], window: histories.Window) -> Fitted:
+    def _fitted(self, report: TurnReport, snippets: Sequence[Snippet], window: Window) -> Fitted:
         budget = Budget(report.limit, self.count_tokens, self._overhead, self._strategy, self._oversize)
         return budget.fit(report.turn.system_prompt, report.turn.user_message, snippets, window)
 

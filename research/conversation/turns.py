@@ -22,20 +22,18 @@ from typing import TYPE_CHECKING, Any
 
 from research.context.escape import DOCUMENTS_HEADING, message
 from research.conversation.builder import ContextBuilder
-from research.conversation.embedded import EmbeddedMemory
-from research.conversation.history import spoken
+from research.conversation.client import BASE_URL
 from research.conversation.messages import Overhead, system_message, user_message
 from research.conversation.metrics import ContextBuilderMetrics
-from research.conversation.soma_settings import BASE_URL
-from research.conversation.turn import BuiltContext, Turn
+from research.conversation.service import EmbeddedMemory
+from research.conversation.turn import BuiltContext, Turn, spoken
 from research.errors import CtxError
 from research.settings import FLOOR
 
 if TYPE_CHECKING:
     from research.context.tokens import TokenCounter
     from research.governance.access import Principal
-    from research.governance.fail_closed import SafeRedactor
-    from research.governance.redaction import RedactorProtocol
+    from research.governance.redaction import RedactorProtocol, SafeRedactor
     from research.index import Index
     from research.models import SourceDocument
 
@@ -170,15 +168,13 @@ class TurnMaker:
     def _memory(self) -> Any:
         if self._embedded:
             return EmbeddedMemory(self._index)
-        from research.conversation.client import SomaBrainClient
-        from research.conversation.soma_settings import SomaSettings
+        from research.conversation.client import SomaBrainClient, SomaSettings
 
         return SomaBrainClient(settings=SomaSettings.from_environment(self._environment))
 
     def _redactor(self) -> RedactorProtocol | None:
         """As the settings say; None is the builder's own, for keys and tokens."""
-        from research.governance.fail_closed import SafeRedactor
-        from research.governance.redaction import BaseRedactor, redactor_of
+        from research.governance.redaction import BaseRedactor, SafeRedactor, redactor_of
 
         settings = self._index.settings
         plain = settings.redact == "secrets" and not settings.secrets and not settings.redact_allow

@@ -17,51 +17,49 @@ if TYPE_CHECKING:
     from research.errors import PolicyError, RedactionError
     from research.governance.access import MemoryAccessDecision, Principal, Resource, Ruling
     from research.governance.audit import Audit
-    from research.governance.audit_chain import Verification
-    from research.governance.audit_entry import MemoryAccessAudit
+    from research.governance.audit_chain import MemoryAccessAudit, Verification
     from research.governance.enforce import PolicyAccess
-    from research.governance.fail_closed import Redacted, SafeRedactor
-    from research.governance.findings import Finding
+    from research.governance.findings import Finding, Placeholders
     from research.governance.labels import Labels
-    from research.governance.masking import MaskingRedactor, MaskingStream, SecretMasker
-    from research.governance.placeholders import Placeholders
+    from research.governance.masking import KnownSecrets, MaskingRedactor, MaskingStream, SecretMasker, known_secrets
     from research.governance.policy import MemoryAccessPolicy
     from research.governance.presidio import PresidioRedactor
     from research.governance.redaction import (
         BaseRedactor,
         NoopRedactor,
+        Redacted,
         RedactorProtocol,
+        SafeRedactor,
         open_redactor,
         redactor_of,
     )
-    from research.governance.secret_sources import KnownSecrets, known_secrets
 
 _HOMES = {
     "Audit": "research.governance.audit",
     "BaseRedactor": "research.governance.redaction",
     "Finding": "research.governance.findings",
-    "KnownSecrets": "research.governance.secret_sources",
+    "KnownSecrets": "research.governance.masking",
     "Labels": "research.governance.labels",
     "MaskingRedactor": "research.governance.masking",
     "MaskingStream": "research.governance.masking",
-    "MemoryAccessAudit": "research.governance.audit_entry",
+    "MemoryAccessAudit": "research.governance.audit_chain",
     "MemoryAccessDecision": "research.governance.access",
     "MemoryAccessPolicy": "research.governance.policy",
     "NoopRedactor": "research.governance.redaction",
-    "Placeholders": "research.governance.placeholders",
+    "Placeholders": "research.governance.findings",
     "PolicyAccess": "research.governance.enforce",
     "PolicyError": "research.errors",
     "PresidioRedactor": "research.governance.presidio",
     "Principal": "research.governance.access",
-    "Redacted": "research.governance.fail_closed",
+    "Redacted": "research.governance.redaction",
     "RedactionError": "research.errors",
     "RedactorProtocol": "research.governance.redaction",
     "Resource": "research.governance.access",
     "Ruling": "research.governance.access",
-    "SafeRedactor": "research.governance.fail_closed",
+    "SafeRedactor": "research.governance.redaction",
     "SecretMasker": "research.governance.masking",
     "Verification": "research.governance.audit_chain",
-    "known_secrets": "research.governance.secret_sources",
+    "known_secrets": "research.governance.masking",
     "open_redactor": "research.governance.redaction",
     "redactor_of": "research.governance.redaction",
 }

@@ -10,19 +10,137 @@ they were old, and is signed by itself: the next entry follows the last that was
 had to go on though what it found was not what it had left (a restored backup, a lost key, a cut tail): it says so, and
 stays a finding. `accepted` is the owner's word that findings are known; it holds for the rows as they are, not for what
 they may become.
+
+An entry of the audit: what is kept of a decision, bounded, and how it stands in a row of the catalog.
+
+What the audit keeps apart from the index, in the user's config folder: the key that signs its entries, and for each
+index the head, which knows the last of them.
+
+    audit/key                one for all indexes of a user, made with the first entry
+    audit/<index id>.json    the number and hash of the last entry, signed; it only ever goes forward
+
+Whoever may write the index but not these can change nothing without being found out. Whoever may write both, as the
+user's own programs may, can put an older state of both in their place: against that no file of the same user helps.
 """
 
 from __future__ import annotations
 
 import hmac
 import json
+import re
+import secrets
 from collections.abc import Iterable, Iterator
-from dataclasses import astuple, dataclass, field, replace
+from contextlib import AbstractContextManager, suppress
+from dataclasses import asdict, astuple, dataclass, field, replace
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
-from research.governance.audit_head import AuditKey, Head
-from research.store.catalog.governance import ACCEPTED, CHECKPOINT, RESTART, AuditRow
+from research.errors import CtxError
+from research.folders import user_config
+from research.governance.access import MemoryAccessDecision
+from research.private_files import create_private, locked, read_private, replace_private
+from research.store.catalog.governance import ACCEPTED, ACCESS, CHECKPOINT, RESTART, AuditRow
+
+_SCHEMA = "ctx.audit-head/1"
+_KEY = re.compile(r"[0-9a-f]{64}")
+_INDEX = re.compile(r"[0-9a-f]{32}")
+
+
+def audit_folder() -> Path:
+    return user_config().parent / "audit"
+
+
+class AuditKey:
+    """Signs, and tells nobody what with."""
+
+    __slots__ = ("_sign", "id")
+
+    def __init__(self, key: bytes) -> None:
+        def sign(name: str, text: str) -> str:
+            return hmac.new(key, f"{name}\n{text}".encode(), sha256).hexdigest()
+
+        self._sign = sign  # no attribute holds the key, so nothing that lists attributes finds it
+        self.id = sign("ctx.audit/key", "")[:16]
+
+    def sign(self, name: str, text: str) -> str:
+        """For one purpose each, by `name`: what is signed as one thing is not taken for another."""
+        return self._sign(name, text)
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The last entry that was acknowledged to anybody."""
+
+    seq: int
+    hash: str
+
+
+class AuditFiles:
+    """The key, and the head of one index."""
+
+    def __init__(self, index: str, folder: Path | None = None) -> None:
+        """`index` is its lasting id."""
+        if not _INDEX.fullmatch(index):
+            raise ValueError("no id of an index")
+        self.index = index
+        self.folder = folder or audit_folder()
+        self.key_file = self.folder / "key"
+        self.head_file = self.folder / f"{index}.json"
+
+    def key(self) -> AuditKey | None:
+        """None if there is none. Raises CtxError for a file that others may have seen, or that holds no key."""
+        try:
+            text = read_private(self.key_file).decode("latin-1").strip()
+        except FileNotFoundError:
+            return None
+        if not _KEY.fullmatch(text):
+            raise CtxError(
+                f"{self.key_file} holds no key of the audit",
+                hint="bring it back from a copy; or move it away, and the audit goes on with a new one, which"
+                " ctx audit verify will tell",
+            )
+        return AuditKey(bytes.fromhex(text))
+
+    def make_key(self) -> AuditKey:
+        with suppress(FileExistsError):  # another process was first
+            create_private(self.key_file, f"{secrets.token_hex(32)}\n".encode())
+        made = self.key()
+        assert made is not None
+        return made
+
+    def has_head(self) -> bool:
+        return self.head_file.exists() or self.head_file.is_symlink()
+
+    def head(self, key: AuditKey) -> Head | None:
+        """None if it is missing, or none that this key has signed."""
+        try:
+            found = json.loads(read_private(self.head_file))
+            head, signature = Head(int(found["seq"]), str(found["hash"])), str(found["signature"])
+        except (FileNotFoundError, ValueError, KeyError, TypeError, RecursionError, CtxError):
+            return None
+        return head if hmac.compare_digest(signature.encode(), self._signature(key, head).encode()) else None
+
+    def write_head(self, key: AuditKey, head: Head) -> None:
+        """In the place of whatever is there; the caller holds the lock."""
+        document = {"schema": _SCHEMA, "seq": head.seq, "hash": head.hash, "signature": self._signature(key, head)}
+        replace_private(self.head_file, json.dumps(document).encode() + b"\n")
+
+    def advance(self, key: AuditKey, head: Head) -> None:
+        """Let the head know of this entry, unless it knows of a later one. It survives a power cut once this returns.
+        A head that is not ours is left for the next entry to find."""
+        with self.locked():
+            known = self.head(key)
+            if known is not None and known.seq < head.seq:
+                self.write_head(key, head)
+
+    def locked(self) -> AbstractContextManager[None]:
+        """One process at a time. Raises BusyError."""
+        return locked(self.head_file)
+
+    def _signature(self, key: AuditKey, head: Head) -> str:
+        return key.sign("ctx.audit/head", f"{self.index} {head.seq} {head.hash}")
+
 
 MOST_PROBLEMS = 100  # that are named; the rest is counted
 
@@ -207,3 +325,121 @@ def _digest(row: AuditRow, what: str, before: str) -> str:
 
 def _count(value: object) -> int:
     return value if isinstance(value, int) and value > 0 else 0
+
+
+MOST_REFS = 1000
+_LONGEST_REF = 1000
+_MOST_CHARACTERS = 200_000  # of all refs together
+_LONGEST_NAME = 200
+_MOST_POLICIES = 100
+_LONGEST_PROBLEM = 500
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryAccessAudit:
+    """One entry: who, what for, by which decision, and what it said of each ref. `kind` is "access"; others are marks
+    of the chain itself, with `note`."""
+
+    seq: int
+    at: str
+    principal: str = ""
+    tenant: str = ""
+    owner: bool = False
+    purpose: str = ""
+    decision: str = ""
+    action: str = ""
+    policy: str = ""
+    policies: tuple[str, ...] = ()
+    allowed: int = 0
+    redacted: int = 0
+    denied: int = 0
+    refs: tuple[tuple[str, str], ...] = ()
+    more_refs: int = 0  # that were decided about, too, and are not listed
+    trace_id: str = ""
+    problem: str = ""
+    kind: str = ACCESS
+    note: str = ""
+    hash: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As `ctx audit --json` and the HTTP route tell it."""
+        return {**asdict(self), "refs": [{"ref": ref, "effect": effect} for ref, effect in self.refs]}
+
+
+def entry_of(row: AuditRow) -> MemoryAccessAudit:
+    """What a row says; of one that was damaged, what is left of it."""
+    try:
+        data = json.loads(row.entry)
+    except (ValueError, RecursionError):
+        data = None
+    data = data if isinstance(data, dict) else {}
+    found = data.get("counts")
+    counts = found if isinstance(found, dict) else {}
+    return MemoryAccessAudit(
+        seq=row.seq,
+        at=row.at,
+        principal=row.principal,
+        tenant=row.tenant,
+        owner=data.get("owner") is True,
+        purpose=str(data.get("purpose", "")),
+        decision=row.decision,
+        action=str(data.get("action", "")),
+        policy=str(data.get("policy", "")),
+        policies=tuple(map(str, data.get("policies") or ())),
+        allowed=_number(counts.get("allow")),
+        redacted=_number(counts.get("redact")),
+        denied=row.denied,
+        refs=tuple((str(each[0]), str(each[1])) for each in data.get("refs") or () if len(each) == 2),
+        more_refs=_number(data.get("more_refs")),
+        trace_id=str(data.get("trace_id", "")),
+        problem=str(data.get("problem", "")),
+        kind=row.kind,
+        note="" if row.kind == ACCESS else row.entry,
+        hash=row.hash,
+    )
+
+
+def told_of(decision: MemoryAccessDecision, purpose: str, trace_id: str) -> dict[str, Any]:
+    """What is kept of a decision. Long refs are kept as their digest, so that the entry stays bounded."""
+    refs: list[tuple[str, str]] = []
+    room = _MOST_CHARACTERS
+    for ruling in decision.rulings[:MOST_REFS]:
+        ref = ruling.ref
+        if len(ref) > _LONGEST_REF:
+            ref = f"sha256:{sha256(canonical(ref).encode()).hexdigest()}"
+        room -= len(ref)
+        if room < 0:
+            break
+        refs.append((ref, ruling.effect))
+    return {
+        "principal": decision.principal.name,
+        "tenant": decision.principal.tenant,
+        "owner": decision.principal.owner,
+        "purpose": _line(purpose),
+        "decision": decision.id,
+        "action": decision.action,
+        "policy": _line(decision.policy),
+        "policies": [_line(name) for name in decision.policies[:_MOST_POLICIES]],
+        "counts": decision.counts(),
+        "refs": refs,
+        "more_refs": len(decision.rulings) - len(refs),
+        "trace_id": _line(trace_id),
+        "problem": decision.problem[:_LONGEST_PROBLEM],
+    }
+
+
+def new_row(seq: int, at: str, kind: str, data: dict[str, Any]) -> AuditRow:
+    """What has a column of its own stands there alone; the hash covers it."""
+    data = dict(data)
+    tenant, principal, decision = (_line(str(data.pop(name, ""))) for name in ("tenant", "principal", "decision"))
+    denied = int(data.get("counts", {}).get("deny", 0))
+    return AuditRow(seq, at, kind, tenant, principal, decision, denied, "", canonical(data))
+
+
+def _line(text: str) -> str:
+    """A name on one line, as the column takes it."""
+    return " ".join("".join(char if char.isprintable() else " " for char in text).split())[:_LONGEST_NAME].strip()
+
+
+def _number(value: object) -> int:
+    return value if isinstance(value, int) else 0

@@ -27,9 +27,8 @@ from research.store.catalog.pages import get_pages_with_text, section_paths
 from research.store.catalog.restricted import MaskedItem, MaskedMemory, MaskedPage, Seen
 
 if TYPE_CHECKING:
-    from research.governance.fail_closed import SafeRedactor
     from research.governance.policy import MemoryAccessPolicy
-    from research.governance.redaction import RedactorProtocol
+    from research.governance.redaction import RedactorProtocol, SafeRedactor
     from research.models import Question, ResearchContext, SourceDocument
     from research.observe import Recorder
     from research.settings import Settings
@@ -111,7 +110,7 @@ class PolicyAccess:
 
     def see(self, reader: Reader, before: Seen | None = None) -> Seen:
         """What there is to see of the whole catalog; or of its memories, with what was seen `before` of the rest."""
-        from research.governance.placeholders import Placeholders
+        from research.governance.findings import Placeholders
 
         looking = _Looking(self, reader)
         if before is None:
@@ -185,7 +184,7 @@ class PolicyAccess:
     def redact(self, *texts: str) -> tuple[str | None, ...]:
         """Each as it may be shown; None where that fails."""
         if self._redactor is None:
-            from research.governance.fail_closed import SafeRedactor
+            from research.governance.redaction import SafeRedactor
 
             self._redactor = SafeRedactor(self._given or self._own_redactor, seconds=_SECONDS, recorder=self._recorder)
         return self._redactor.redact_all(texts, self._placeholders).texts
@@ -209,7 +208,7 @@ class _Chain:
         return text
 
     def within(self, placeholders: object) -> _Chain:
-        from research.governance.placeholders import Placeholders
+        from research.governance.findings import Placeholders
         from research.governance.redaction import NumberingRedactor
 
         assert isinstance(placeholders, Placeholders)

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from research.governance.findings import Finding
-from research.governance.words import Labels
+from research.governance.findings import Finding, Labels
 
 # Figures with what people put between them; possessive, and a zone begins only where a word does.
 _ZONE = re.compile(r"(?<![\w.,])(?:\+ ?)?\(?\+?\d[\d ().\-/]{5,}+")

@@ -13,11 +13,8 @@ from typing import Any
 
 from research.encoders.libraries import is_there, quiet
 from research.errors import RedactionError, UsageError
-from research.governance.addresses import addresses
-from research.governance.findings import KINDS, MODEL_KINDS, Finding
-from research.governance.folded import fold
-from research.governance.names import Entity, known_people, people
-from research.governance.placeholders import Placeholders
+from research.governance.findings import KINDS, MODEL_KINDS, Finding, Placeholders, fold
+from research.governance.names import Entity, addresses, known_people, people
 from research.governance.redaction import BASE_KINDS, PII, BaseRedactor, SpanRedactor
 
 INSTALL = "pip install 'ctx-research[redact]'"

@@ -75,12 +75,12 @@ class Upkeep(IndexBase):
         return restore(self.paths, file, force=force, wait=wait)
 
     def _check_audit(self, *, sound: bool) -> list[Check]:
-        from research.governance.audit_verify import check_audit
+        from research.governance.audit import check_audit
 
         return check_audit(self._rooms.audit) if sound else []
 
     def _check_policy(self, *, sound: bool) -> list[Check]:
-        from research.governance.policy_check import check_policy
+        from research.governance.policy import check_policy
 
         with self._rooms.catalog.snapshot() if sound else nullcontext() as reader:
             return check_policy(self.settings, reader, self.paths.root)

@@ -18,17 +18,17 @@ from research.errors import NothingFoundError
 from research.folders import is_inside
 from research.schema import maybe, several
 from research.service.answers import json_response
-from research.service.job import ADDRESS, Job
-from research.service.multipart import CLOSE, gone
-from research.service.multipart import MEDIA_TYPE as FORM
+from research.service.jobs import ADDRESS, Job
 from research.service.problems import MEDIA_TYPE as PROBLEM
 from research.service.problems import Problem, refused
 from research.service.questions import EVENTS, STREAM_HEADERS, event
 from research.service.schemas import Body, Name, ProblemDocument, answer
+from research.service.uploads import CLOSE, gone
+from research.service.uploads import MEDIA_TYPE as FORM
 
 if TYPE_CHECKING:
     from research.service.jobs import JobRunner
-    from research.service.options import ServeOptions
+    from research.service.limits import ServeOptions
     from research.service.uploads import Uploads
 
 JobId = Annotated[str, Path(pattern="^[0-9a-f]{32}$", description="A job's id.", examples=["0" * 32])]

@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Mount
 
 from research.observe import TRACE, Recorder, RequestRecorder, logger_of, taken_up
-from research.service.job import State
+from research.service.jobs import State
 from research.service.problems import only_for_owner
 
 if TYPE_CHECKING:

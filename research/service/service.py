@@ -15,8 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from research.parallel import Call, Workers
-from research.service.limits import Turnstile
-from research.service.options import Limits, ServeOptions
+from research.service.limits import Limits, ServeOptions, Turnstile
 
 if TYPE_CHECKING:
     from research.answer.answering import AnswerWriter, CheckedAnswer

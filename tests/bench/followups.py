@@ -19,7 +19,7 @@ from typing import Any
 
 from ingest.report import SilentObserver
 from ingest.run import ingest
-from research.conversation.followups import Earlier, FollowUp, follow_up
+from research.conversation.sessions import Earlier, FollowUp, follow_up
 from research.index import Index
 from research.models import Item, Question
 from research.settings import Settings

@@ -17,9 +17,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.terminal_theme import TerminalTheme
 
-from cli.answer_notes import screen_notes
 from cli.answer_view import Screen, answer_lines
-from cli.views import plain
+from cli.views import plain, screen_notes
 from ingest.report import SilentObserver
 from ingest.run import ingest
 from research.index import Index

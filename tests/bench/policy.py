@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from research.governance.access import CLASSIFICATIONS, Principal
-from research.governance.marks import proposals
+from research.governance.labels import proposals
 from research.store.catalog.pages import totals
 from research.store.catalog.restricted import RestrictedCatalog
 from tests.bench.table import line, title

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.text import Text
 
-from cli.answer_notes import Note
 from cli.answer_view import Screen, answer_lines, footer, note_lines, page_line, quote_lines, said
 from cli.layout import MARK, cells
+from cli.views import Note
 from research.models import DroppedSource, Passage, ResearchContext
 from tests.cli.answers import HOSTILE, SENTENCE, answer, marker, quote, source
 from tests.pace import draws

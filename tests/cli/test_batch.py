@@ -14,8 +14,7 @@ from typing import Any
 
 import pytest
 
-from cli.batch import answer_all
-from cli.batch_lines import Line, read_lines
+from cli.batch import Line, answer_all, read_lines
 from research.models import ResearchContext
 from research.request import AskRequest
 from tests.conftest import MEASURE

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.batch_lines import Line, open_lines, parse_line, read_lines
+from cli.batch import Line, open_lines, parse_line, read_lines
 from research.errors import UsageError
 from research.filters import Filters
 from research.request import AskRequest, parameters_of

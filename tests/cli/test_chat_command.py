@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.chat_history import add_history, forget_history, load_history
+from cli.kept import add_history, forget_history, load_history
 from research.folders import user_state
 from research.index import Index
 from tests.cli.conftest import EVIL_NAME

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.completion import complete_document
+from cli.options import complete_document
 from research.records import Chunk, DocumentInfo, Page
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.document_writes import add_document

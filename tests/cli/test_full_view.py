@@ -7,10 +7,9 @@ import io
 import pytest
 from rich.console import Console
 
-from cli.answer_notes import Note
-from cli.answer_view import Screen
-from cli.full_view import full_rendering, page_rendering
+from cli.answer_view import Screen, full_rendering, page_rendering
 from cli.layout import cells
+from cli.views import Note
 from tests.cli.answers import HOSTILE, answer, marker, quote, source
 
 

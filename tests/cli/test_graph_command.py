@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from cli.graph_view import as_dot, as_mermaid, as_text
+from cli.graph import as_dot, as_mermaid, as_text
 from cli.schemas import load
 from research.graph.neighbourhood import Edge, ShownGraph, ShownNode
 

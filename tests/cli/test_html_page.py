@@ -17,8 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from cli.html_page import answer_page
-from cli.html_style import STYLE
+from cli.html_page import STYLE, answer_page
 from research.models import MatchedRegion, Passage, ResearchContext
 from tests.cli.answers import HOSTILE, SENTENCE, answer, marker, quote, source
 from tests.in_process import Ran

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cli import last_answer
+from cli import kept as last_answer
 
 
 @pytest.fixture

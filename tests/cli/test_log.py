@@ -38,7 +38,7 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> None:
         except KeyError as error:
             raise ZeroDivisionError(PAGE) from error
 
-    monkeypatch.setattr("cli.location.locate", fail)
+    monkeypatch.setattr("cli.running.locate", fail)
 
 
 @pytest.mark.parametrize("args", ["--log-file {} status", "status --log-file {}", "status --log-file={}"])

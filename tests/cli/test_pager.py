@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.pager import page, pagers
+from cli.programs import page, pagers
 from tests.cli.answers import without_escapes
 from tests.in_process import Ran
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cli.chat_history import add_history, load_history
+from cli.kept import add_history, load_history
 from research.index import Index
 from tests.cli.test_schemas import validate
 from tests.in_process import Ran

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from cli.page_ranges import one_page, read_ranges
 from cli.schemas import load
+from cli.show import one_page, read_ranges
 from research.errors import UsageError
 from research.filters import LAST_PAGE
 

@@ -13,8 +13,7 @@ import pytest
 
 from cli.main import main
 from research.governance.access import Principal
-from research.service.token_store import default_store, read_tokens
-from research.service.tokens import TokenBook
+from research.service.tokens import TokenBook, default_store, read_tokens
 from tests.in_process import Ran
 
 Call = Callable[..., Ran]

@@ -14,7 +14,7 @@ import pytest
 
 from cli.app import COMMANDS
 from cli.main import main
-from cli.waiting import expand_bare_wait
+from cli.running import expand_bare_wait
 
 
 def test_every_command_has_help_with_examples(call) -> None:
@@ -148,7 +148,7 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], None]:
         def raise_it(*_: object) -> None:
             raise error
 
-        monkeypatch.setattr("cli.location.locate", raise_it)
+        monkeypatch.setattr("cli.running.locate", raise_it)
 
     return breaks
 

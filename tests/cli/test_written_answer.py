@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from cli.layout import WordWrap
 from cli.main import main
-from cli.word_wrap import WordWrap
 from research.answer.model.local import LocalModel
 from research.index import Index
 from research.settings import Settings

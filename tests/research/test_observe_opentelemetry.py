@@ -29,9 +29,8 @@ from research.errors import CtxError, UsageError
 from research.models import Question, SourceCoverage
 from research.observe import TRACE, NullRecorder, Recorders, close_recorder, recorder_for, span_exporters, taken_up
 from research.observe.opentelemetry import OpenTelemetryRecorder
-from research.service.limits import Turnstile
+from research.service.limits import Limits, Turnstile
 from research.service.metrics import Measured
-from research.service.options import Limits
 from research.sources.base import Retrieved
 from research.store.catalog.reader import Reader
 

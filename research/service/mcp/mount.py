@@ -19,7 +19,7 @@ from research.observe import log_failure
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-    from research.service.asgi import Message, Receive, Scope, Send
+    from research.service.asked import Message, Receive, Scope, Send
     from research.service.mcp.toolbox import Toolbox
 
 _STOP_SECONDS = 4.0

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from research.conversation.duplicates import digest, say_the_same
+from research.conversation.salience import digest, say_the_same
 from research.memories import NewMemory
 from tests.research.conversation.memory_index import encoder, ids, open_index
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from research.conversation.followups import NAME, Earlier, follow_up, leans
+from research.conversation.sessions import NAME, Earlier, follow_up, leans
 from research.index import Index
 from research.search.engine import focused
 from research.search.legs import Ranked

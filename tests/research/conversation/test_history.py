@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from research.conversation.history import text_of, window
+from research.conversation.turn import text_of, window
 from tests.research.conversation.making import Memories, build, builder, talk, turn
 
 

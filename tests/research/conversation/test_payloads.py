@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from research.conversation.embedded import EmbeddedMemory
+from research.conversation.service import EmbeddedMemory
 from research.errors import UsageError
 from research.index import Index
 from tests.research.conversation.memory_index import open_index

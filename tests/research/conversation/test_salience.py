@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from research.conversation.candidates import Candidate
-from research.conversation.salience import Salience, apply_salience, rank, read_time, recency_boost
+from research.conversation.salience import Candidate, Salience, apply_salience, rank, read_time, recency_boost
 from tests.research.conversation.making import NOW
 
 

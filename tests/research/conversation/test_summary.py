@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from research.answer.model.openai import OpenAIModel
-from research.conversation.summary import LONGEST, SummaryLedger, extract, model_summarizer
+from research.conversation.summaries import LONGEST, SummaryLedger, extract, model_summarizer
 from research.conversation.turn import Turn
 from tests.loopback import Serving
 from tests.research.conversation.making import NOW, Clock, Memories, build, builder, talk, turn

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from research.conversation.transfer import LONGEST_LINE, export_memories, import_memories
+from research.conversation.intake import LONGEST_LINE, export_memories, import_memories
 from research.index import Index
 from tests.research.conversation.memory_index import ids, open_index
 

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from research.conversation import SomaClientError
-from research.conversation.candidates import read_candidates, score_of
+from research.conversation.salience import read_candidates, score_of
 from research.conversation.turn import Turn
 from research.errors import UsageError
 from tests.research.conversation.making import NOW, Clock, Memories, build, builder, memory, talk, turn

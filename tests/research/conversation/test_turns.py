@@ -108,7 +108,7 @@ def test_what_cannot_be_redacted_does_not_leave(index: Index) -> None:
 
     maker = TurnMaker(index, environment={})
     maker._opened()
-    from research.governance.fail_closed import SafeRedactor
+    from research.governance.redaction import SafeRedactor
 
     maker._safe = SafeRedactor(Breaks(), seconds=5)
     found = maker.build_now({"user_message": ASKED}, documents=True)

@@ -20,8 +20,7 @@ from hypothesis import strategies as st
 from research.errors import BusyError, CtxError, NothingFoundError
 from research.governance.access import MemoryAccessDecision, Principal, Resource, Ruling
 from research.governance.audit import Audit
-from research.governance.audit_entry import MOST_REFS
-from research.governance.audit_head import AuditFiles, Head, audit_folder
+from research.governance.audit_chain import MOST_REFS, AuditFiles, Head, audit_folder
 from research.index import Index
 from research.store.catalog.catalog import Catalog
 from research.store.files.marker import index_id

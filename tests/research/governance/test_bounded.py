@@ -9,39 +9,14 @@ from typing import Any
 
 import pytest
 
-from research.governance import (
-    addresses,
-    assignments,
-    folded,
-    keys,
-    masking,
-    names,
-    national_ids,
-    patterns,
-    phones,
-    placeholders,
-    redaction,
-    words,
-)
-from research.governance.addresses import addresses as find_addresses
+from research.governance import findings, keys, masking, names, patterns, phones, redaction
 from research.governance.masking import SecretMasker
+from research.governance.names import addresses as find_addresses
 from research.governance.names import people
 from research.governance.redaction import BASE_KINDS, BaseRedactor
 from tests.research.governance.hostile import LENGTH, TEXTS
 
-MODULES = (
-    addresses,
-    assignments,
-    folded,
-    keys,
-    masking,
-    names,
-    national_ids,
-    patterns,
-    phones,
-    placeholders,
-    redaction,
-)
+MODULES = (findings, keys, masking, names, patterns, phones, redaction)
 UNBOUNDED = re._constants.MAXREPEAT  # type: ignore[attr-defined]
 # One class of characters and nothing behind it that could fail: read once, whatever follows.
 SIMPLE = {r"\d+", "[0-9]+"}
@@ -62,7 +37,7 @@ def _all() -> Iterator[tuple[str, re.Pattern[str]]]:
                 continue
             for pattern in _patterns(value):
                 yield f"{module.__name__}.{name}", pattern
-    for pattern in _patterns(tuple(words.labels(words.LANGUAGES))):
+    for pattern in _patterns(tuple(findings.labels(findings.LANGUAGES))):
         yield "labels", pattern
 
 

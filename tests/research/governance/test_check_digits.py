@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from research.governance.check_digits import (
+from research.governance.patterns import (
     belgian_number,
     brazilian_cpf,
     french_nir,

@@ -15,10 +15,9 @@ from dataclasses import asdict, dataclass
 import pytest
 
 from research.errors import RedactionError, UsageError
-from research.governance import fail_closed
-from research.governance.fail_closed import Redacted, SafeRedactor
-from research.governance.placeholders import Placeholders
-from research.governance.redaction import BaseRedactor, NoopRedactor, open_redactor
+from research.governance import redaction
+from research.governance.findings import Placeholders
+from research.governance.redaction import BaseRedactor, NoopRedactor, Redacted, SafeRedactor, open_redactor
 from research.observe import LoggingRecorder
 
 MARK = "zanzibar-9f3e"
@@ -179,7 +178,7 @@ def test_a_hanging_redactor_leaves_only_so_many_threads(hanging: Hanging) -> Non
     safe = SafeRedactor(hanging, seconds=0.01)
     for _ in range(10):
         assert safe.redact_all([TEXT]).reasons == {"timeout": 1}
-    assert hanging.asked == fail_closed._MOST_STUCK
+    assert hanging.asked == redaction._MOST_STUCK
 
 
 def test_what_was_redacted_before_the_time_ran_out_is_kept(hanging: Hanging) -> None:

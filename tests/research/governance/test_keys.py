@@ -97,7 +97,7 @@ def test_a_private_key_goes_with_all_its_lines() -> None:
         "AnnualReportOnFormTenKForTheFiscalYearEnded2023",
         "https://docs.example.com/document/d/1aB2cD3eF4gH5iJ6kL7mN8oP9qR0sT1uV2wX3yZ4/edit",
         "Donaudampfschifffahrtsgesellschaftskapitän",
-        "research.governance.secret_sources.KnownSecrets.missing",
+        "research.governance.masking.KnownSecrets.missing",
     ],
 )
 def test_checksums_paths_and_words_stay(text: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from research.governance.marks import mark_of, marks_on
+from research.governance.labels import mark_of, marks_on
 from tests.research.governance.governed_index import GovernedIndex
 
 MARKS = {

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from research.governance.addresses import addresses
 from research.governance.findings import merged
-from research.governance.names import Entity, is_word, people
+from research.governance.names import Entity, addresses, is_word, people
 
 GIVEN = {
     "maria": 9,

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from research.errors import CtxError
 from research.index import Index
-from research.service.token_store import make_token
+from research.service.tokens import make_token
 from research.settings import Settings
 from research.sources.records import CONTEXT_TYPES
 from research.store.files.paths import IndexPaths

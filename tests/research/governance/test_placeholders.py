@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 
-from research.governance.placeholders import Placeholders
+from research.governance.findings import Placeholders
 from research.governance.redaction import BaseRedactor
 
 

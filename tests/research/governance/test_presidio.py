@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from research.errors import RedactionError, UsageError
-from research.governance.placeholders import Placeholders
+from research.governance.findings import Placeholders
 from research.governance.presidio import INSTALL, PRESIDIO_KINDS, PresidioRedactor, given_names
 from research.governance.redaction import NumberingRedactor, open_redactor
 from tests.research.governance.made import made

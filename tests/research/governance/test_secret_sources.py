@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from research.errors import UsageError
-from research.governance.masking import SecretMasker
-from research.governance.secret_sources import KnownSecrets, known_secrets
+from research.governance.masking import KnownSecrets, SecretMasker, known_secrets
 
 VALUE = "hunter2hunter2"
 

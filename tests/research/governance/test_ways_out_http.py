@@ -12,7 +12,7 @@ import pytest
 
 from research.governance.labels import Labels
 from research.index import Index
-from research.service.token_store import make_token
+from research.service.tokens import make_token
 from research.settings import Settings
 from research.sources.records import CONTEXT_TYPES
 from research.store.files.paths import IndexPaths

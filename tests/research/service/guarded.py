@@ -13,12 +13,10 @@ from fastapi import FastAPI, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from research.errors import NothingFoundError
-from research.service.access import AccessRules
-from research.service.asgi import Application
+from research.service.asked import AccessRules, Application
 from research.service.guard import Guard
-from research.service.login import login_router
-from research.service.options import Limits
-from research.service.sessions import Sessions
+from research.service.limits import Limits
+from research.service.sessions import Sessions, login_router
 from research.service.tokens import TokenBook, owner_token
 
 PORT = 7777

@@ -16,7 +16,7 @@ from research.governance.access import Principal
 from research.index import Index
 from research.observe import TRACE
 from research.service.app import create_app
-from research.service.options import ServeOptions
+from research.service.limits import ServeOptions
 from research.service.service import Service
 from research.settings import Settings
 

@@ -15,7 +15,7 @@ import httpx
 import pytest
 import uvicorn
 
-from research.service.options import Limits
+from research.service.limits import Limits
 from tests.research.service.guarded import SECRET_WORDS, Guarded
 from tests.serving import allow_loopback
 
@@ -111,7 +111,7 @@ def _serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
 def serving(_serving: Serving, _no_network: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Serving]:
     """The server, which is as well after a test as before. However busy the machine is, it reads what it refuses."""
     allow_loopback(monkeypatch)
-    monkeypatch.setattr("research.service.bodies._DRAIN_SECONDS", 30.0)
+    monkeypatch.setattr("research.service.guard._DRAIN_SECONDS", 30.0)
     _serving.guarded.reached.clear()
     yield _serving
     last = _serving.answer(_serving.head("/api/whoami", "Connection: close", method="GET"))

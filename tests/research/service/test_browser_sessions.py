@@ -11,7 +11,7 @@ import pytest
 
 from research.governance.access import Principal
 from research.service.sessions import cookie_for, cookie_name, session_ids
-from research.service.token_store import make_token, revoke_tokens
+from research.service.tokens import make_token, revoke_tokens
 from research.store.files.paths import IndexPaths
 from tests.research.service.guarded import PORT, Answer, Guarded
 

@@ -25,7 +25,7 @@ from research.index import Index
 from research.service.app import create_app
 from research.service.ingest_routes import ingest_router
 from research.service.jobs import JobRunner, StartJob
-from research.service.options import Limits, ServeOptions
+from research.service.limits import Limits, ServeOptions
 from research.service.server import IndexServer, listen
 from research.service.service import Service
 from research.service.uploads import Uploads

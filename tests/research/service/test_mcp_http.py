@@ -25,10 +25,10 @@ from mcp.types import ImageContent
 from research.context.tokens import TokenCounter
 from research.governance.access import Principal
 from research.index import Index
+from research.service.limits import ServeOptions
 from research.service.mcp.ingesting import IngestDoor
 from research.service.mcp.mount import McpMount
 from research.service.mcp.toolbox import Toolbox
-from research.service.options import ServeOptions
 from research.service.service import Service
 from tests.mcp_driving import Driver, driven, fields_of, text_of, wire_tokens
 

@@ -18,7 +18,7 @@ from research.index import Index
 from research.parameters import Parameter, read_values
 from research.service.mcp import memory
 from research.service.mcp.memory import recall, remember
-from research.service.token_store import make_token
+from research.service.tokens import make_token
 from research.store.files.paths import IndexPaths
 from tests.conftest import built_once
 from tests.mcp_driving import Driver, agent_here, driven, fields_of, text_of, wire_tokens

@@ -24,9 +24,9 @@ from research.conversation import ContextBuilder, ContextBuilderMetrics, SomaBra
 from research.conversation.turns import TurnMaker
 from research.index import Index
 from research.secret import Secret
-from research.service.assembly import Assembled, assemble
-from research.service.options import ServeOptions
-from research.service.token_store import make_token
+from research.service.app import Assembled, assemble
+from research.service.limits import ServeOptions
+from research.service.tokens import make_token
 from research.store.files.paths import IndexPaths
 from tests.conftest import built_once
 from tests.research.conversation.talking import make_talkative

@@ -28,9 +28,9 @@ from schemathesis.specs.openapi.checks import (
 
 from ingest.server_job import start_job
 from research.index import Index
-from research.service.asgi import Application, Receive, Scope, Send
-from research.service.assembly import Assembled, assemble
-from research.service.options import ServeOptions
+from research.service.app import Assembled, assemble
+from research.service.asked import Application, Receive, Scope, Send
+from research.service.limits import ServeOptions
 from research.service.problems import MEDIA_TYPE
 from tests.pace import draws
 

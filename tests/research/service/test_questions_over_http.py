@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 from research.index import Index
-from research.service.options import Limits, ServeOptions
+from research.service.limits import Limits, ServeOptions
 from research.service.service import Service
 from tests.research.service.serving_app import client_of, events, run
 

@@ -17,8 +17,8 @@ from research.governance.access import Principal
 from research.index import Index
 from research.parameters import read_values
 from research.service.app import create_app
-from research.service.experiences import ExperienceDocument, experiences_router
 from research.service.mcp.experience import RECORD_EXPERIENCE, record_experience
+from research.service.memories import ExperienceDocument, experiences_router
 from research.service.service import Service
 from tests.mcp_driving import agent_here, fields_of, text_of
 

@@ -12,9 +12,9 @@ from typing import Any
 import httpx
 import pytest
 
-from research.service.access import AccessRules
-from research.service.answer_headers import CSP
-from research.service.token_store import make_token
+from research.service.asked import AccessRules
+from research.service.guard import CSP
+from research.service.tokens import make_token
 from research.store.files.paths import IndexPaths
 from tests.research.service.guarded import HOST, PORT, SECRET_WORDS, Answer, Guarded
 

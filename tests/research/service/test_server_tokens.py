@@ -16,9 +16,19 @@ import pytest
 
 from research.errors import CtxError, NothingFoundError, UntrustedError
 from research.governance.access import Principal, owner_principal
-from research.service import token_store
-from research.service.token_store import default_store, digest, make_token, read_tokens, revoke_tokens, tokens_of
-from research.service.tokens import TokenBook, default_token_file, owner_token, position_of
+from research.service import tokens
+from research.service.tokens import (
+    TokenBook,
+    default_store,
+    default_token_file,
+    digest,
+    make_token,
+    owner_token,
+    position_of,
+    read_tokens,
+    revoke_tokens,
+    tokens_of,
+)
 from research.store.files.paths import MARKER, IndexPaths
 
 
@@ -183,7 +193,7 @@ def test_revoked_and_expired_ones_open_nothing_without_a_restart(paths: IndexPat
     assert book.still_gives(grant)
     [left] = read_tokens(store)
     before = (datetime.now(UTC) - timedelta(seconds=1)).isoformat()
-    token_store._write(store, [replace(left, expires_at=before)])
+    tokens._write(store, [replace(left, expires_at=before)])
     assert book.caller_for(bob.reveal()) is None
     assert not book.still_gives(grant)
     assert tokens_of(paths, store)[0].is_over(datetime.now(UTC)), "it is listed until another is made"
@@ -194,7 +204,7 @@ def test_revoked_and_expired_ones_open_nothing_without_a_restart(paths: IndexPat
 def test_one_that_expires_while_nothing_changes(paths: IndexPaths, store: Path) -> None:
     token, entry = make_token(paths, "ann", "lab", days=1, store=store)
     soon = datetime.now(UTC) + timedelta(milliseconds=200)
-    token_store._write(store, [replace(entry, expires_at=soon.isoformat())])
+    tokens._write(store, [replace(entry, expires_at=soon.isoformat())])
     book = TokenBook(paths.root, owner_file=None, store=store)
     assert book.caller_for(token.reveal()) is not None
     while datetime.now(UTC) < soon:
@@ -293,7 +303,7 @@ def test_a_sound_file_is_read(store: Path) -> None:
 
 
 def test_there_is_an_end_to_them(paths: IndexPaths, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(token_store, "_MOST_TOKENS", 2)
+    monkeypatch.setattr(tokens, "_MOST_TOKENS", 2)
     make_token(paths, "a", "t", store=store)
     make_token(paths, "b", "t", store=store)
     with pytest.raises(CtxError, match="there are 2 tokens already"):

@@ -21,8 +21,7 @@ import pytest
 from ingest.server_job import start_job
 from research.errors import ProblemError
 from research.observe import NAME
-from research.service.job import Job, JobFile
-from research.service.jobs import JobRunner, StartJob
+from research.service.jobs import Job, JobFile, JobRunner, StartJob
 from research.settings import Settings
 from tests.conftest import MakePdf
 from tests.soak.contents import assert_whole
@@ -333,7 +332,7 @@ import sys, time
 from functools import partial
 from pathlib import Path
 from ingest.server_job import start_job
-from research.service.job import Job
+from research.service.jobs import Job
 from research.service.jobs import JobRunner
 from research.settings import Settings
 jobs = JobRunner(partial(start_job, Path(sys.argv[2]), Settings(ocr="off", images=False)))

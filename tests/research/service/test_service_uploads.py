@@ -19,12 +19,9 @@ from hypothesis import strategies as st
 
 from ingest.server_job import start_job
 from research.errors import ProblemError
-from research.service.job import Job
-from research.service.jobs import JobRunner
-from research.service.multipart import Receiver
-from research.service.options import Limits
-from research.service.upload_names import NAMELESS, safe_name
-from research.service.uploads import Uploads
+from research.service.jobs import Job, JobRunner
+from research.service.limits import Limits
+from research.service.uploads import NAMELESS, Receiver, Uploads, safe_name
 from research.settings import Settings
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.documents import all_documents
@@ -233,8 +230,8 @@ _FULL = """
 import sys
 from pathlib import Path
 from research.errors import ProblemError
-from research.service.multipart import Receiver
-from research.service.options import Limits
+from research.service.uploads import Receiver
+from research.service.limits import Limits
 from research.store.files.paths import IndexPaths
 paths = IndexPaths(Path(sys.argv[1]))
 receiver = Receiver(paths, sys.argv[2], Limits())

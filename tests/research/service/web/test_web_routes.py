@@ -22,9 +22,8 @@ from research.models import (
     ResearchContext,
     SourceDocument,
 )
-from research.service.answer_page import answer_page, problem_page
 from research.service.problems import Problem
-from research.service.web import web_router
+from research.service.web import answer_page, problem_page, web_router
 from tests.research.service.serving_app import run_client
 from tests.research.service.web.browsing import ANSWER, HANDBOOK, QUESTION, ROOT
 

@@ -1,4 +1,8 @@
-"""Which program shows a PDF at a page, and how it is told.
+"""Long output through the user's pager, as git and man do it: $PAGER, else less, else more; plain where there is none.
+
+Only the environment decides which program runs, and no shell reads it.
+
+Which program shows a PDF at a page, and how it is told.
 
 The setting `viewer` first; else the desktop's own program for PDFs if it can be told the page; else any that can; else
 a browser; else whatever the desktop opens files with, without the page. Programs get a list of arguments, never a line
@@ -10,12 +14,60 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from research.errors import CtxError, UsageError
+from cli.output import on_terminal, screen_size, write
+from research.errors import CtxError, NothingFoundError, UsageError
+
+if TYPE_CHECKING:
+    from research.index import Index
+    from research.models import Item, PageView
+
+_USUAL = (["less"], ["more"])
+_DID_NOT_RUN = (126, 127)  # what env, sh and the like say of a program that is not there
+
+
+def page(text: str) -> None:
+    """Show it: as it is where it fits the screen or is no terminal, else page by page. Leaving early is no error."""
+    if on_terminal() and text.count("\n") >= screen_size()[1]:
+        for command in pagers(os.environ):
+            if _shown_by(command, text):
+                return
+    write(text)
+
+
+def pagers(environment: Mapping[str, str]) -> list[list[str]]:
+    """The commands to try, in order; none where a pager could not draw or is not wanted."""
+    if environment.get("TERM", "dumb") == "dumb":
+        return []
+    chosen = environment.get("PAGER")
+    if chosen is None:
+        return list(_USUAL)
+    try:
+        words = shlex.split(chosen)
+    except ValueError:  # a quote that is not closed
+        return []
+    return [] if words in ([], ["cat"]) else [words]
+
+
+def _shown_by(command: list[str], text: str) -> bool:
+    """Whether the program could be started. It may end before it has read all."""
+    # Ctrl-C is the pager's, in which it ends a search. Handled by doing nothing: what is ignored, a child ignores too.
+    before = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        with subprocess.Popen(command, stdin=subprocess.PIPE, env={"LESS": "R", **os.environ}) as pager:
+            pager.communicate(text.encode("utf-8", "backslashreplace"))
+    except (OSError, ValueError):  # there is no such program, or it has no name that could be one
+        return False
+    finally:
+        signal.signal(signal.SIGINT, before)
+    return pager.returncode not in _DID_NOT_RUN
+
 
 # Programs that take a page, by the name of the program; {path}, {page} and {link} are put in.
 VIEWERS: dict[str, Sequence[str]] = {
@@ -142,3 +194,57 @@ def _desktops_own(path: str, environment: Mapping[str, str]) -> str:
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return asked.stdout.decode("utf-8", "replace").strip().lower()
+
+
+def opened_words(place: Place, viewer: Viewer) -> str:
+    from research.visible_text import one_line
+
+    told = "" if viewer.takes_page else f"; the program cannot be told the page: go to page {place.page}"
+    return f"ctx: opened {one_line(place.path)} at page {place.page}{told}"
+
+
+def place_of(index: Index, what: str, page: int | None) -> tuple[Item, Place]:
+    """The page that is meant, and its file, which must be there."""
+    from research.models import page_link
+
+    cited = page is None and what.isdecimal()
+    view = _cited(index, what) if cited else index.page(what, page)
+    number, facts = int(view.item.ref.part), view.item.metadata
+    path = index.file_of(view.item.ref.key)
+    if path is None:
+        image = " --image page.png" if facts["image_path"] else ""
+        raise CtxError(
+            f"the file is gone: {facts['source_path']}",
+            hint="moved? ctx ingest NEWPLACE (it keeps its id); the page as it was:"
+            f" ctx show {view.item.ref.key} {number}{image}",
+        )
+    path = os.path.abspath(path)  # noqa: PTH100  a name that begins with a dash must not be an option
+    return view.item, Place(path, number, page_link(path, number))
+
+
+def _cited(index: Index, number: str) -> PageView:
+    """The page that a number of the last answer means."""
+    from cli.kept import remembered
+
+    refs = remembered(index.root)
+    if not refs:
+        raise NothingFoundError(
+            "there is no answer yet that a number could belong to", hint='ask first: ctx ask "…"; or: ctx open DOC PAGE'
+        )
+    if not 1 <= int(number[-9:]) <= len(refs) or len(number) > 9:
+        raise UsageError(
+            f"the last answer has no source {number[:9]}{'…' * (len(number) > 9)}",
+            hint=f"its sources are 1 to {len(refs)}; for a document of that name: ctx open DOC PAGE",
+        )
+    ref = refs[int(number) - 1]
+    if ref.kind != "page":
+        raise UsageError(
+            f"source {number} of the last answer is no page: {ref}", hint="ctx open opens pages of documents"
+        )
+    try:
+        return index.page(ref.key, int(ref.part))
+    except NothingFoundError as error:
+        raise NothingFoundError(
+            f"source {number} of the last answer is no longer in the index ({error.message})",
+            hint='ask again: ctx ask "…"; or see: ctx list',
+        ) from error
