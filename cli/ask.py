@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from cli.options import Common
     from cli.views import Scored
-    from research.answer.answering import AnswerWriter, CheckedAnswer
+    from research.answer import AnswerWriter, CheckedAnswer
     from research.index import Index
     from research.markdown import Marker
     from research.models import Extent, ResearchContext

@@ -13,7 +13,7 @@ from research.errors import UsageError
 
 if TYPE_CHECKING:
     from cli.options import Common
-    from research.governance.audit_chain import MemoryAccessAudit
+    from research.governance import MemoryAccessAudit
     from research.index import Index
 
 DETAILS = """
@@ -131,7 +131,7 @@ def _show(entry: MemoryAccessAudit, given: Common) -> None:
 
 def _verify(index: Index, given: Common, *, accept: bool) -> int:
     from cli.output import say, write_document, write_line
-    from research.governance.access import owner_principal
+    from research.governance import owner_principal
 
     found = index.audit().accept(owner_principal()) if accept else index.audit().verify()
     if given.as_json:

@@ -31,7 +31,7 @@ from research.request import AskRequest, read_request
 
 if TYPE_CHECKING:
     from cli.options import Common
-    from research.answer.answering import CheckedAnswer
+    from research.answer import CheckedAnswer
     from research.index import Index
     from research.models import ResearchContext
     from research.request import AskRequest

@@ -30,7 +30,7 @@ from research.settings import FLOOR
 
 if TYPE_CHECKING:
     from cli.options import Common
-    from research.answer.answering import AnswerWriter, CheckedAnswer
+    from research.answer import AnswerWriter, CheckedAnswer
     from research.index import Index
     from research.memories import Recalled
     from research.models import ResearchContext, SourceDocument
@@ -210,7 +210,7 @@ class Chat:
         self.say(opened_words(place, viewer))
 
     def _change(self, name: str) -> None:
-        from research.conversation.sessions import session_name
+        from research.conversation import session_name
 
         if name.strip():
             self._session, self._last = session_name(name), None
@@ -280,7 +280,7 @@ def command(
 ) -> int:
     from cli.options import asked_for, opened, tell
     from cli.output import on_terminal
-    from research.conversation.sessions import session_name
+    from research.conversation import session_name
 
     given = common(ctx)
     wanted = Wanted(answer)

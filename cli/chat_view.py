@@ -14,7 +14,7 @@ from research.visible_text import one_line, phrase
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from research.answer.answering import CheckedAnswer
+    from research.answer import CheckedAnswer
     from research.markdown import Marker
     from research.memories import Recalled
     from research.models import ResearchContext

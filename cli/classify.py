@@ -11,7 +11,7 @@ from research.errors import NothingFoundError, UsageError
 
 if TYPE_CHECKING:
     from cli.options import Common
-    from research.governance.labels import Labels
+    from research.governance import Labels
 
 DETAILS = """
 LEVEL is Public, Internal, Confidential or Restricted; what that means, a policy says (ctx policy). TARGET is a document

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from cli.options import Common
-    from research.evaluation import Asked, Failure, Figure, Latency, RankedPage, Report, Row
-    from research.evaluation.questions import GoldCheck, Question
+    from research.evaluation import Asked, Failure, Figure, GoldCheck, Latency, Question, RankedPage, Report, Row
     from research.settings import Settings
 
 # Enough to see what came instead; the JSON has them all.
@@ -184,8 +183,7 @@ def command(
     mode: ModeOption = None,
 ) -> int:
     from cli.output import on_terminal, paint, say, write_document, write_line
-    from research.evaluation import summarise
-    from research.evaluation.questions import asks_memories
+    from research.evaluation import asks_memories, summarise
 
     given = common(ctx)
     if not 1 <= top <= _DEEPEST:
@@ -233,8 +231,7 @@ def _measure(
     given: Common, settings: Settings, file: Path, by: str | None, run: Path | None, *, per_doc: bool
 ) -> tuple[GoldCheck, list[Asked]]:
     """Pages, in the user's own index."""
-    from research.evaluation import write_run
-    from research.evaluation.questions import check_field, read_questions
+    from research.evaluation import check_field, read_questions, write_run
 
     read = read_questions(file)
     if by is not None:
@@ -252,8 +249,7 @@ def _recall(
     from tempfile import TemporaryDirectory
 
     from cli.progress import counted
-    from research.evaluation import ask_memories, fill, write_memory_run
-    from research.evaluation.questions import GoldCheck, check_field, read_set
+    from research.evaluation import GoldCheck, ask_memories, check_field, fill, read_set, write_memory_run
     from research.index import Index
 
     read = read_set(file)
@@ -274,8 +270,7 @@ def _ask(
     from cli.options import check_legs, opened, tell
     from cli.progress import counted
     from research.errors import NothingFoundError
-    from research.evaluation import ask_all
-    from research.evaluation.questions import look_up
+    from research.evaluation import ask_all, look_up
 
     with opened(settings) as asked_of:
         tell(asked_of.prepare(), given)

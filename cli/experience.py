@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from cli.options import Common
-    from research.experiences.records import Experience, ExperienceResults, ImportedLines, Rebuilt, Removed
+    from research.experiences import Experience, ExperienceResults, ImportedLines, Rebuilt, Removed
     from research.index import Index
 
 SCHEMA = "ctx.experience/1"
@@ -379,7 +379,7 @@ def _look(
 def _values(index: Index, *, rebuild: bool) -> Rebuilt:
     """Also where nobody asks for it, if enough is new and nothing is in the way."""
     from research.errors import BusyError
-    from research.experiences.records import Rebuilt
+    from research.experiences import Rebuilt
 
     try:
         return index.rebuild_values(force=rebuild)

@@ -16,7 +16,7 @@ import typer
 from cli.options import common, complete_document, index_of, settings_for
 
 if TYPE_CHECKING:
-    from research.graph.neighbourhood import ShownGraph, ShownNode
+    from research.graph import ShownGraph, ShownNode
 
 _SHAPES = {"document": "folder", "page": "note", "section": "box", "commit": "cds", "file": "component"}
 

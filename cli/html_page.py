@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from cli.answer_view import best_section, is_unanswered, nothing_answers
 from cli.output import write
 from cli.views import page_name
-from research.context.render.html import grown, html_blocks, html_text
+from research.context import grown, html_blocks, html_text
 from research.errors import CtxError, UsageError, is_full
 from research.visible_text import one_line, phrase
 

@@ -17,7 +17,7 @@ from research.errors import UsageError
 from research.settings import Ocr, OcrEngine
 
 if TYPE_CHECKING:
-    from ingest.report import IngestSummary
+    from ingest import IngestSummary
 
 DETAILS = """
 Folders are searched to the bottom. Files that have not changed are skipped, changed ones replace their old self,
@@ -142,7 +142,7 @@ def command(
         write_commits,
     )
     from cli.running import orderly_end
-    from ingest.report import IngestSummary
+    from ingest import IngestSummary
 
     given = common(ctx)
     paths, repositories = _files(path or ()), [Path(each) for each in commits or ()]
@@ -172,7 +172,7 @@ def command(
                 prune=prune,
             )
         if repositories and not summary.interrupted:
-            from ingest.commits.run import ingest_commits
+            from ingest import ingest_commits
 
             history = ingest_commits(folder, repositories, settings=settings, observer=observer, wait=wait, prune=prune)
     if given.as_json:
@@ -194,10 +194,10 @@ def command(
 
 def _taker(*, code: bool) -> Callable[..., IngestSummary]:
     if code:
-        from ingest.code.run import ingest_code
+        from ingest import ingest_code
 
         return ingest_code
-    from ingest.run import ingest
+    from ingest import ingest
 
     return ingest
 

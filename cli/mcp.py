@@ -21,9 +21,7 @@ if TYPE_CHECKING:
     import anyio
 
     from research.index import Index
-    from research.service.mcp.budget import TextIn
-    from research.service.mcp.toolbox import Toolbox
-    from research.service.service import Service
+    from research.service import Service, TextIn, Toolbox
 
 DETAILS = """
 An agent's program starts it and talks to it over stdin and stdout (Model Context Protocol). It offers the tools ask,
@@ -129,7 +127,7 @@ def _own(number: int, mode: int) -> int:
 
 def _warmed(index: Index) -> Service:
     """The index is loaded in a thread that begins here, beside the SDK."""
-    from research.service.service import Service
+    from research.service import Service
 
     service = Service(index)
     service.warm_up()
@@ -137,12 +135,11 @@ def _warmed(index: Index) -> Service:
 
 
 def _toolbox(service: Service, roots: tuple[Path, ...], text_in: TextIn | None) -> Toolbox:
-    from research.service.mcp.ingesting import IngestDoor
-    from research.service.mcp.toolbox import Toolbox
+    from research.service import IngestDoor, Toolbox
 
     door = None
     if roots:
-        from ingest.server_job import start_job
+        from ingest import start_job
 
         door = IngestDoor(partial(start_job, service.index.root, service.index.settings), roots)
     return Toolbox(service, door, text_in)
@@ -152,7 +149,7 @@ async def _serve(toolbox: Toolbox, stdin: BinaryIO, stdout: BinaryIO) -> None:
     """Until the client is through, or a signal comes."""
     import anyio
 
-    from research.service.mcp.pipes import serve_stdio
+    from research.service import serve_stdio
 
     gc.freeze()
     gc.enable()

@@ -98,7 +98,7 @@ def _asked(url: str, token: Secret | None) -> str | None:
 
 def _token(file: Path | None) -> Secret | None:
     """The owner's; none is made here."""
-    from research.service.tokens import default_token_file, owner_token
+    from research.service import default_token_file, owner_token
 
     path = default_token_file() if file is None else file.expanduser()
     if not path.exists():

@@ -32,7 +32,7 @@ from research.settings import Mode, Settings, load_settings, misspelt_variables
 from research.visible_text import one_line
 
 if TYPE_CHECKING:
-    from research.governance.access import Principal
+    from research.governance import Principal
     from research.index import Index
     from research.models import Coverage
     from research.parameters import Parameter as Described
@@ -335,7 +335,7 @@ def _principal(named: str | None) -> Principal | None:
     name, at, tenant = named.partition("@")
     if not name.strip() or (at and not tenant.strip()):
         raise UsageError("--as needs a name, as a token has it", hint="--as anna, or with a tenant: --as anna@lab")
-    from research.governance.access import Principal
+    from research.governance import Principal
 
     return Principal(name.strip(), tenant.strip() or name.strip())
 

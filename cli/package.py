@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from cli.options import Common
     from research.index import Index
-    from research.packages.package import ContextPackage
+    from research.packages import ContextPackage
 
 DETAILS = """
 A package holds what a task needs to know: sources of every kind, found by vectors, by metadata and in the graph,
@@ -196,7 +196,7 @@ def _schema(name: str) -> int:
     import json
 
     from cli.output import write
-    from research.packages.package import published
+    from research.packages import published
 
     if name not in ("request", "package"):
         raise UsageError(f"there is no schema {name!r}", hint="there are: request, package")

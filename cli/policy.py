@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from cli.options import Common
-    from research.governance.access import MemoryAccessDecision
-    from research.governance.policy import Loaded
+    from research.governance import Loaded, MemoryAccessDecision
 
 DETAILS = """
 Policies are written in Cedar (www.cedarpolicy.com). They are policy.cedar and policies/*.cedar beside your config.toml,
@@ -78,7 +77,7 @@ def _check(files: Sequence[str], given: Common) -> None:
     from contextlib import nullcontext
 
     from cli.output import say, write_document, write_line
-    from research.governance.policy import check_file, read_policies
+    from research.governance import check_file, read_policies
 
     if len(files) > 1:
         raise UsageError("check takes one file or folder", hint="ctx policy check FILE")
@@ -124,7 +123,7 @@ def _example(given: Common) -> None:
 
 def _try(refs: Sequence[str], name: str | None, tenant: str, action: Wanted, given: Common) -> int:
     from cli.output import say, write_document, write_line
-    from research.governance.access import Principal, owner_principal
+    from research.governance import Principal, owner_principal
 
     if not refs:
         raise UsageError("try needs the refs of things", hint="ctx policy try page:ID#7; ctx search prints some")

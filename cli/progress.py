@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from cli.output import complain, console, say, write, write_document, write_line
-from ingest.report import FileOutcome, Observer, PageOutcome, SilentObserver
+from ingest import FileOutcome, Observer, PageOutcome, SilentObserver
 from research.errors import CtxError, NothingFoundError, SomeFilesFailedError, StoppedError, UsageError
 from research.reports import amount
 from research.visible_text import one_line
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, TaskID
 
-    from ingest.report import CommitsSummary, IngestSummary, PageOutcome, RepositoryOutcome
+    from ingest import CommitsSummary, IngestSummary, PageOutcome, RepositoryOutcome
 
 
 T = TypeVar("T")
@@ -294,7 +294,7 @@ def code_notes(summary: IngestSummary) -> Iterator[str]:
 
 def remove_code(index: Path, paths: Sequence[str], *, as_json: bool, dry_run: bool) -> int:
     """Take the code of files and folders out, whether these are still there or not; they are not touched."""
-    from ingest.code.run import remove_paths
+    from ingest import remove_paths
     from research.index import Index
 
     if dry_run:
@@ -354,7 +354,7 @@ def _error(summary: CommitsSummary, repositories: Sequence[Path], index: str | N
 
 def remove_commits(index: Path, repositories: Sequence[str], *, as_json: bool, dry_run: bool) -> int:
     from cli.output import write_document, write_line
-    from ingest.commits.run import remove_repositories
+    from ingest import remove_repositories
     from research.index import Index
 
     if dry_run:

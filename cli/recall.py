@@ -163,7 +163,7 @@ def _parts(each: Recalled) -> str:
 
 def _export(memories: Iterator[Memory], file: str, given: Common) -> int:
     from cli.output import say, write
-    from research.conversation.intake import export_memories
+    from research.conversation import export_memories
 
     lines = export_memories(memories)
     if file == "-":

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from cli.options import Common
-    from research.conversation.intake import Imported
+    from research.conversation import Imported
     from research.index import Index
 
 DETAILS = """
@@ -100,7 +100,7 @@ def _expiry(said: str) -> Any:
         return ""
     from datetime import UTC, datetime
 
-    from research.conversation.intake import expiry
+    from research.conversation import expiry
 
     return expiry(said, datetime.now(UTC))
 
@@ -118,7 +118,7 @@ def _report(memories: Sequence[Any], given: Common) -> None:
 
 def _import(index: Index, file: str, tenant: str, given: Common) -> int:
     from cli.output import say, write_document, write_line
-    from research.conversation.intake import import_memories
+    from research.conversation import import_memories
 
     with _opened(file) as stream:
         done = import_memories(index, stream, tenant=tenant)

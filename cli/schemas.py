@@ -5,15 +5,12 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Literal
 
-from ingest.report import CodeCounts, CommitsSummary, FileOutcome, IngestSummary, PageOutcome
-from research.answer.check import CheckedSentence
-from research.answer.prompt import Prompt
-from research.answer.written import WrittenAnswer
+from ingest import CodeCounts, CommitsSummary, FileOutcome, IngestSummary, PageOutcome
+from research.answer import CheckedSentence, Prompt, WrittenAnswer
 from research.evaluation import Failure, Latency, Row
-from research.experiences.records import AxisValues, Experience, LineProblem, Value
-from research.governance.audit_chain import MemoryAccessAudit, Verification
-from research.governance.labels import Proposal
-from research.graph.neighbourhood import Edge, ShownGraph
+from research.experiences import AxisValues, Experience, LineProblem, Value
+from research.governance import MemoryAccessAudit, Proposal, Verification
+from research.graph import Edge, ShownGraph
 from research.memories import Memory
 from research.models import (
     Confidence,
@@ -25,13 +22,13 @@ from research.models import (
     SearchResults,
     SourceDocument,
 )
-from research.packages.package import ContextPackage
+from research.packages import ContextPackage
 from research.records import CodeTree, DocumentInfo, RepositoryInfo
 from research.reports import Backup, Check, Reindexed, Restored, Status
 from research.schema import json_schema, maybe, several, shape
-from research.service.tokens import TokenEntry
+from research.service import TokenEntry
 from research.sessions import AskedTurn, CitedPage, Session
-from research.sources.records import ContextItem, FormattedContext
+from research.sources import ContextItem, FormattedContext
 
 Id = str | int | float | None
 Text = str | None

@@ -17,8 +17,7 @@ from research.errors import CtxError, UsageError
 if TYPE_CHECKING:
     from cli.options import Common
     from research.index import Index
-    from research.service.limits import ServeOptions
-    from research.service.server import IndexServer
+    from research.service import IndexServer, ServeOptions
 
 DETAILS = """
 Answers questions over HTTP (see /docs), as MCP tools at /mcp, and on a page for people at /. It listens on this
@@ -84,7 +83,7 @@ def command(
 ) -> int:
     given = common(ctx)
     check_installed()
-    from research.service.limits import ServeOptions
+    from research.service import ServeOptions
 
     if socket is not None and port is not None:
         raise UsageError("--port and --socket exclude each other", hint="leave one of them out")
@@ -134,9 +133,8 @@ def _folder(path: Path) -> Path:
 
 
 def _serve(index: Index, options: ServeOptions, given: Common, *, open_page: bool) -> int:
-    from ingest.server_job import start_job
-    from research.service.app import assemble
-    from research.service.server import IndexServer, address_of, listen
+    from ingest import start_job
+    from research.service import IndexServer, address_of, assemble, listen
 
     _allow_many_files()
     made = assemble(index, options, start_job=start_job)
@@ -169,7 +167,7 @@ def _tell(index: Index, options: ServeOptions, given: Common, address: str, link
     import os
 
     from cli.output import say, write, write_document
-    from research.service.tokens import default_token_file
+    from research.service import default_token_file
     from research.visible_text import one_line
 
     token_file = str(options.token_file or default_token_file()) if options.token_needed else ""

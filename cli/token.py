@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from cli.options import Common
     from research.index import Index
-    from research.service.tokens import TokenEntry
+    from research.service import TokenEntry
 
 DETAILS = """
 The token of whoever runs ctx serve lies in a file and needs no command. `new` makes a further one for somebody else,
@@ -77,8 +77,8 @@ def command(
 
 def _make(index: Index, principal: str, tenant: str, days: int | None, given: Common) -> None:
     from cli.output import say, write_document, write_line
-    from research.governance.policy_files import has_policies
-    from research.service.tokens import make_token
+    from research.governance import has_policies
+    from research.service import make_token
 
     if index.exists:
         index.catalog  # noqa: B018  one that cannot be opened needs no tokens
@@ -96,7 +96,7 @@ def _make(index: Index, principal: str, tenant: str, days: int | None, given: Co
 
 def _list(index: Index, given: Common) -> None:
     from cli.output import on_terminal, say, write_document, write_line
-    from research.service.tokens import tokens_of
+    from research.service import tokens_of
 
     if index.exists:
         index.catalog  # noqa: B018
@@ -113,7 +113,7 @@ def _list(index: Index, given: Common) -> None:
 
 def _revoke(ids: Sequence[str], given: Common) -> None:
     from cli.output import say, write_document, write_line
-    from research.service.tokens import revoke_tokens
+    from research.service import revoke_tokens
 
     if not ids:
         raise UsageError("revoke needs the id of a token", hint="see them with: ctx token list")

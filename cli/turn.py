@@ -45,7 +45,7 @@ def command(
     ] = False,
 ) -> int:
     from cli.output import say, write_document
-    from research.conversation.turns import MOST_PROMPT_TOKENS, TurnMaker
+    from research.conversation import MOST_PROMPT_TOKENS, TurnMaker
 
     given = common(ctx)
     if not 0 < max_prompt_tokens <= MOST_PROMPT_TOKENS:

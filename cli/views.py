@@ -28,12 +28,11 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from cli.options import Common
-    from research.governance.access import Resource
-    from research.governance.labels import Label, Labels
+    from research.governance import Label, Labels, Resource
     from research.index import Index
     from research.models import Confidence, DroppedSource, PageResult, ResearchContext, SourceDocument
     from research.request import AskRequest
-    from research.sources.records import FormattedContext
+    from research.sources import FormattedContext
 
     Found = SourceDocument | DroppedSource | PageResult
 

@@ -12,8 +12,7 @@ from research.errors import CtxError, NothingFoundError, UsageError
 
 if TYPE_CHECKING:
     from cli.options import Common
-    from ingest.report import IngestSummary
-    from ingest.scan import PdfFilter
+    from ingest import IngestSummary, PdfFilter
     from research.index import Index
 
 DETAILS = """
@@ -42,7 +41,7 @@ def command(
 ) -> int:
     from cli.output import say
     from cli.running import orderly_end
-    from ingest.scan import PdfFilter, changes
+    from ingest import PdfFilter, changes
 
     given = common(ctx)
     index = index_of(settings_for(given))
@@ -79,7 +78,7 @@ class _Follower:
         """One run. Folders without PDFs are no fault here: they may come."""
         from cli.progress import LogObserver, observer_for
         from cli.running import FOR_EVER
-        from ingest.run import ingest
+        from ingest import ingest
 
         for folder in self._folders:
             if not folder.is_dir():

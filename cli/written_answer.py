@@ -16,7 +16,7 @@ from research.visible_text import block, one_line, phrase
 if TYPE_CHECKING:
     from cli.options import Common, Wanted
     from cli.views import Note
-    from research.answer.answering import AnswerWriter, CheckedAnswer
+    from research.answer import AnswerWriter, CheckedAnswer
     from research.index import Index
     from research.models import ResearchContext
 

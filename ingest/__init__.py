@@ -11,28 +11,38 @@ it happens. README, "As a library", has more.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from research.lazy import exports
 
 if TYPE_CHECKING:
-    from ingest.report import FileOutcome, IngestSummary, Observer, PageOutcome, SilentObserver
+    from ingest.code.run import ingest_code, remove_paths
+    from ingest.commits.run import ingest_commits, remove_repositories
+    from ingest.report import (
+        CodeCounts,
+        CommitsSummary,
+        FileOutcome,
+        IngestSummary,
+        Observer,
+        PageOutcome,
+        RepositoryOutcome,
+        SilentObserver,
+    )
     from ingest.run import ingest
-
-_HOMES = {
-    "FileOutcome": "ingest.report",
-    "IngestSummary": "ingest.report",
-    "Observer": "ingest.report",
-    "PageOutcome": "ingest.report",
-    "SilentObserver": "ingest.report",
-    "ingest": "ingest.run",
-}
-
-__all__ = ["FileOutcome", "IngestSummary", "Observer", "PageOutcome", "SilentObserver", "ingest"]
-
-
-def __getattr__(name: str) -> Any:
-    """Load a name's module with its first use, so that `import ingest` costs nothing."""
-    if name not in _HOMES:
-        raise AttributeError(f"module 'ingest' has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(_HOMES[name]), name)
+    from ingest.scan import PdfFilter, changes
+    from ingest.server_job import start_job
+else:
+    __getattr__, __all__ = exports(
+        __name__,
+        {
+            "code.run": "ingest_code remove_paths",
+            "commits.run": "ingest_commits remove_repositories",
+            "report": (
+                "CodeCounts CommitsSummary FileOutcome IngestSummary Observer PageOutcome "
+                "RepositoryOutcome SilentObserver"
+            ),
+            "run": "ingest",
+            "scan": "PdfFilter changes",
+            "server_job": "start_job",
+        },
+    )

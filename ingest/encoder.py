@@ -11,20 +11,33 @@ from pathlib import Path
 
 from ingest.report import Observer
 from research.addresses import is_encoder_address
-from research.encoders import DEFAULT, TextEncoder, hand_over, identify_text_encoder, is_light, load_text_encoder
-from research.encoders.allowed import check_allowed, remember
-from research.encoders.openai import OpenAIEncoder, alike
-from research.encoders.sentence_transformers import SentenceTransformersEncoder
+from research.encoders import (
+    DEFAULT,
+    OpenAIEncoder,
+    SentenceTransformersEncoder,
+    TextEncoder,
+    alike,
+    check_allowed,
+    hand_over,
+    identify_text_encoder,
+    is_light,
+    load_text_encoder,
+    remember,
+)
 from research.errors import EncoderUnavailable
-from research.governance.policy_files import check_encoder
+from research.governance import check_encoder
 from research.observe import logger_of
 from research.parallel import Workers
 from research.settings import Settings
-from research.store.catalog import vectors
-from research.store.catalog.catalog import Catalog
-from research.store.catalog.item_writes import write_item_vectors
-from research.store.catalog.items import fitting_parts, numbers_without_vectors, pending_items
-from research.store.files.paths import make_folder
+from research.store import (
+    Catalog,
+    chunk_vectors,
+    fitting_parts,
+    make_folder,
+    numbers_without_vectors,
+    pending_items,
+    write_item_vectors,
+)
 
 _BATCH = 128  # items a commit: a few seconds of work, all that a kill can cost
 
@@ -50,7 +63,7 @@ class RunEncoder:
     def is_other_than(self, catalog: Catalog) -> bool:
         """Whether the index was filled by another encoder: one of another name, or another model behind the address
         that the user names. A server that is down decides nothing."""
-        known = vectors.encoder_of(catalog)
+        known = chunk_vectors.encoder_of(catalog)
         if not known or known != self.name:
             return bool(known)
         if not self._named or not is_encoder_address(self.name):
@@ -67,10 +80,12 @@ class RunEncoder:
         """Make it the encoder of the index. True if all vectors that were there went, though its name is the same."""
         encoder = self.load()
         if not isinstance(encoder, OpenAIEncoder):
-            vectors.set_encoder(catalog, encoder.name, encoder.dim)
+            chunk_vectors.set_encoder(catalog, encoder.name, encoder.dim)
             return False
-        changed = vectors.encoder_of(catalog) == encoder.name and not _fills(catalog, encoder)
-        vectors.set_encoder(catalog, encoder.name, encoder.tried.dim, sketch=encoder.tried.sketch, changed=changed)
+        changed = chunk_vectors.encoder_of(catalog) == encoder.name and not _fills(catalog, encoder)
+        chunk_vectors.set_encoder(
+            catalog, encoder.name, encoder.tried.dim, sketch=encoder.tried.sketch, changed=changed
+        )
         return changed
 
     @contextmanager
@@ -102,14 +117,14 @@ class RunEncoder:
 
 def _fills(catalog: Catalog, encoder: OpenAIEncoder) -> bool:
     """Whether what answers at the address gives vectors like those of the index."""
-    sketch = vectors.sketch_of(catalog)
-    return encoder.tried.dim == vectors.dim_of(catalog) and (not sketch or alike(encoder.tried.sketch, sketch))
+    sketch = chunk_vectors.sketch_of(catalog)
+    return encoder.tried.dim == chunk_vectors.dim_of(catalog) and (not sketch or alike(encoder.tried.sketch, sketch))
 
 
 def choose_text_encoder(catalog: Catalog, settings: Settings, observer: Observer) -> str:
     """The full name of the encoder the user names, else of the index's own, else of the embedded one. An index's own
     that the user has not allowed is refused: another in its place would embed everything anew, unasked."""
-    known = vectors.encoder_of(catalog)
+    known = chunk_vectors.encoder_of(catalog)
     if settings.text_encoder:
         name = identify_text_encoder(settings.text_encoder, fetching=lambda model: note_fetching(model, observer))
         check_encoder(name, settings)
@@ -123,7 +138,7 @@ def choose_text_encoder(catalog: Catalog, settings: Settings, observer: Observer
 def encoder_for_items(catalog: Catalog, settings: Settings, observer: Observer, what: str) -> RunEncoder:
     """The one that the index has, else the one that the user names. Where these differ, documents would have to be
     embedded anew, which is for an ingest of documents to do."""
-    known = vectors.encoder_of(catalog)
+    known = chunk_vectors.encoder_of(catalog)
     name = choose_text_encoder(catalog, settings, observer)
     if known and known != name:
         observer.on_note(f"{what} embedded by {known}, as this index is; to change it: ctx ingest PATH")
@@ -136,7 +151,7 @@ def embed_items(catalog: Catalog, kind: str, encoder: RunEncoder, progress: Call
     if not numbers:
         return 0
     loaded = encoder.load()
-    if not vectors.encoder_of(catalog):
+    if not chunk_vectors.encoder_of(catalog):
         encoder.declare(catalog)
     progress(0, len(numbers))
     done = 0

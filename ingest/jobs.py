@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from research.boxes import Box
-from research.context.injection.detector import packed_signals
+from research.context import packed_signals
 from research.records import Block, Chunk, Line, Page, Region
-from research.store.catalog.ledger import INTERNAL
+from research.store import INTERNAL
 
 if TYPE_CHECKING:
     from ingest.code.units import Unit

@@ -21,7 +21,7 @@ from ingest.jobs import NO_SPACE, DocumentFailed, Event, Job, PageFailed, PageOc
 from research.errors import FREE_SPACE, RUN_AGAIN, IndexUnusableError
 from research.observe import in_full, logger_of
 from research.process import start_helper
-from research.store.catalog.ledger import CRASHED, INTERNAL, KILLED, TIMEOUT
+from research.store import CRASHED, INTERNAL, KILLED, TIMEOUT
 
 _TRIES = 2  # of a page that a process ended on, before it is given up
 _PAGES_GIVEN_UP = 3  # pages of one document that may be given up before the document is

@@ -17,26 +17,27 @@ from ingest.scan import hash_of, stamp_of, to_utf8
 from ingest.stages import Work, report_failure
 from research.errors import DocumentError
 from research.records import DocumentInfo, FailedPage
-from research.store.catalog.catalog import Catalog
-from research.store.catalog.document_writes import add_document, note_file, ocr_error, rename_document
-from research.store.catalog.documents import (
-    FileStamp,
-    document_at_path,
-    document_of_hash,
-    get_document,
-    reader_version_of,
-)
-from research.store.catalog.ledger import (
+from research.store import (
     STAGE_IMAGES,
     STAGE_OCR,
     STAGE_READ,
     TIMEOUT,
+    Catalog,
     FailedFile,
+    FileStamp,
+    add_document,
     add_tries,
+    document_at_path,
+    document_of_hash,
     failed_file,
     failures_of,
     forget_files_gone,
+    get_document,
+    note_file,
+    ocr_error,
+    reader_version_of,
     record_file,
+    rename_document,
     to_read_again,
     waits,
 )

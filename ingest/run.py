@@ -25,14 +25,23 @@ from ingest.visual import RegionsStage, VisualStage, choose_visual, is_by_model
 from research.encoders import usable_cores
 from research.errors import unusable
 from research.settings import Settings
-from research.store.catalog import ledger, vectors
-from research.store.catalog.catalog import Catalog
-from research.store.catalog.document_writes import forget_path
-from research.store.catalog.documents import all_documents, paths_below
-from research.store.catalog.ledger import STAGE_READ, ask_for_images, count_for_ocr, given_up, reopen
-from research.store.files import images
-from research.store.files.paths import IndexPaths, write_lock
-from research.store.upkeep.holdings import found_at
+from research.store import (
+    STAGE_READ,
+    Catalog,
+    IndexPaths,
+    all_documents,
+    ask_for_images,
+    chunk_vectors,
+    count_for_ocr,
+    forget_path,
+    found_at,
+    given_up,
+    images,
+    ledger,
+    paths_below,
+    reopen,
+    write_lock,
+)
 
 
 class HasPaths(Protocol):
@@ -179,7 +188,7 @@ def _open_stages(work: Work, *, retry: bool) -> None:
 def _count(work: Work) -> None:
     """What the run left in the catalog, as it is now: OCR takes chunks out again."""
     summary, catalog = work.summary, work.catalog
-    summary.chunks = vectors.count_embedded(catalog, work.embedded)
+    summary.chunks = chunk_vectors.count_embedded(catalog, work.embedded)
     summary.pending_chunks = ledger.count_pending(catalog)
     summary.pending_ocr = count_for_ocr(catalog) if work.settings.ocr != "off" else 0
     told = {(page.path, page.page, page.stage) for page in summary.failed_pages}

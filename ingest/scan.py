@@ -18,9 +18,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from research.errors import CtxError, DocumentError, NothingFoundError, UsageError
-from research.store.catalog.documents import FileStamp
-from research.store.files.paths import CATALOG, MARKER, is_own_name
-from research.store.upkeep.holdings import found_at
+from research.store import CATALOG, MARKER, FileStamp, found_at, is_own_name
 
 _SUFFIX = ".pdf"
 _HASH_PART = 1 << 20

@@ -32,7 +32,7 @@ from research.errors import BusyError, CtxError
 from research.observe import NAME, frames_of, full_text, logger_of
 from research.process import die_with_parent, start_helper
 from research.settings import Settings
-from research.store.files.paths import IndexPaths
+from research.store import IndexPaths
 from research.telemetry import switch_off
 
 # What a run looks at. The rest is about questions, and some of that names a model's server.

@@ -21,36 +21,41 @@ from ingest.ocr.choose import choose_engine
 from ingest.pool import Limits, Pool
 from ingest.report import IngestSummary, Observer, PageOutcome
 from ingest.scan import stamp_of
-from research.encoders import TextEncoder, usable_cores
-from research.encoders.openai import OpenAIEncoder
+from research.encoders import OpenAIEncoder, TextEncoder, usable_cores
 from research.errors import CtxError, DocumentError
-from research.graph.update import is_behind, update_graph
+from research.graph import is_behind, update_graph
 from research.observe import log_failure
 from research.records import FailedPage
 from research.settings import Settings
-from research.store.catalog import vectors
-from research.store.catalog.catalog import Catalog
-from research.store.catalog.document_writes import give_up_ocr, mark_drawn, needs_no_ocr, write_ocr
-from research.store.catalog.documents import document_at_path, get_document
-from research.store.catalog.items import KINDS, count_items, numbers_without_vectors
-from research.store.catalog.ledger import (
+from research.store import (
     INTERNAL,
+    KINDS,
     STAGE_IMAGES,
     STAGE_OCR,
     STAGE_READ,
     STAGE_VECTORS,
     WHOLE,
+    Catalog,
+    chunk_vectors,
     close_ledger,
+    count_items,
     count_pending,
+    document_at_path,
     failures_of,
+    generations,
+    get_document,
+    give_up_ocr,
+    images,
+    make_folder,
+    mark_drawn,
+    needs_no_ocr,
+    numbers_without_vectors,
     pages_for_ocr,
+    publish_in_subprocess,
     unfinished,
     waits,
+    write_ocr,
 )
-from research.store.files import images
-from research.store.files.paths import make_folder
-from research.store.vectors import generations
-from research.store.vectors.process import publish_in_subprocess
 
 _BATCH = 128  # chunks a commit: a few seconds of work, all that a kill can cost
 _LEAST_PAGES_A_JOB = 8  # each job reads its document once more, which costs about a tenth of one page's OCR
@@ -160,10 +165,10 @@ class EmbedStage:
 def _embed_chunks(work: Work, encoder: TextEncoder, total: int) -> None:
     done = 0
     work.observer.on_embed(done, total)
-    chunks = vectors.pending_chunks(work.catalog)
+    chunks = chunk_vectors.pending_chunks(work.catalog)
     while batch := list(islice(chunks, _BATCH)):
         matrix = encoder.embed([chunk.text for chunk in batch])
-        vectors.write_vectors(work.catalog, [chunk.chunk_id for chunk in batch], matrix)
+        chunk_vectors.write_vectors(work.catalog, [chunk.chunk_id for chunk in batch], matrix)
         work.embedded.extend(chunk.chunk_id for chunk in batch)
         done += len(batch)
         work.observer.on_embed(done, total)
@@ -178,7 +183,7 @@ def _tell_halved(work: Work, encoder: OpenAIEncoder) -> None:
 
 def _check_window(catalog: Catalog, encoder: TextEncoder) -> None:
     """Chunks were cut for the encoder that first filled the index; one with a smaller window cannot take them."""
-    longest = vectors.longest_chunk(catalog)
+    longest = chunk_vectors.longest_chunk(catalog)
     if longest > encoder.max_tokens:
         raise CtxError(
             f"chunks of this index have up to {longest} tokens, and {encoder.name} takes {encoder.max_tokens}",

@@ -12,25 +12,36 @@ from pathlib import Path
 from ingest.encoder import note_fetching, remember_permission
 from ingest.stages import Work, report_failure
 from research.boxes import pack_boxes
-from research.encoders import TextEncoder, checkpoints, fitting
-from research.encoders.allowed import check_allowed
-from research.encoders.colpali import (
+from research.encoders import (
     DEFAULT_CHECKPOINT,
+    SKETCH,
     PageVectors,
+    TextEncoder,
     VisualEncoder,
+    check_allowed,
     checkpoint_of,
+    checkpoints,
     colpali_ready,
+    first_stage,
+    fitting,
     identify,
     load_visual_encoder,
+    pack,
 )
-from research.encoders.maxsim import SKETCH, first_stage, pack
 from research.errors import CtxError, UsageError
 from research.records import FailedPage
-from research.store.catalog import page_vectors, vectors
-from research.store.catalog.catalog import Catalog
-from research.store.catalog.ledger import STAGE_VISUAL
-from research.store.catalog.page_vectors import OFF, REGIONS, PageBlobs, PageImage, visual_kind
-from research.store.catalog.pages import count_pages
+from research.store import (
+    OFF,
+    REGIONS,
+    STAGE_VISUAL,
+    Catalog,
+    PageBlobs,
+    PageImage,
+    chunk_vectors,
+    count_pages,
+    page_vectors,
+    visual_kind,
+)
 
 _PAGES = 8  # with lines to embed, a commit
 
@@ -71,11 +82,11 @@ class RegionsStage:
     """`regions` can answer as soon as the text side has vectors, long before OCR is through."""
 
     def pending(self, work: Work) -> bool:
-        return work.visual == REGIONS and bool(vectors.encoder_of(work.catalog))
+        return work.visual == REGIONS and bool(chunk_vectors.encoder_of(work.catalog))
 
     def run(self, work: Work) -> None:
-        name = vectors.encoder_of(work.catalog)
-        page_vectors.set_encoder(work.catalog, f"{REGIONS}:{name}", vectors.dim_of(work.catalog))
+        name = chunk_vectors.encoder_of(work.catalog)
+        page_vectors.set_encoder(work.catalog, f"{REGIONS}:{name}", chunk_vectors.dim_of(work.catalog))
 
 
 class VisualStage:

@@ -28,8 +28,7 @@ from research.encoders import TokenCounter, is_light, token_counter
 from research.errors import CtxError, DocumentError, is_full
 from research.process import die_with_parent
 from research.records import Chunk, Line, Page
-from research.store.catalog.ledger import INTERNAL
-from research.store.files.paths import image_name, thumbnail_name
+from research.store import INTERNAL, image_name, thumbnail_name
 from research.telemetry import switch_off
 
 if TYPE_CHECKING:

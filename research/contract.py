@@ -11,19 +11,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
-from research.context.fit import fit
-from research.context.render.cited import CitedPages, item_of, source_of
-from research.context.tokens import TokenCounter
+from research.context import CitedPages, TokenCounter, fit_items, item_of, source_of
 from research.errors import NothingFoundError, UsageError
 from research.index import Index
 from research.models import Item, Question, ResearchContext, SourceDocument
 from research.settings import BOOSTERS, REWRITERS, Settings
-from research.store.client import ChromaClient
+from research.store import ChromaClient
 
 if TYPE_CHECKING:
     from research.encoders import TextEncoder
     from research.filters import Filters
-    from research.search.legs import SearchOutcome
+    from research.search import SearchOutcome
 
 R = TypeVar("R", bound=Mapping[str, Any])
 
@@ -161,7 +159,7 @@ class ContextBuilder:
         return await asyncio.to_thread(self._source, doc_id, page)
 
     def _source(self, doc_id: str, page: int) -> SourceDocument:
-        from research.store.catalog.document_names import current_ids
+        from research.store import current_ids
 
         index = self.search_engine.index
         with index.catalog.snapshot() as reader:
@@ -186,7 +184,7 @@ class ContextBuilder:
 
     def truncate_to_budget(self, sources: Sequence[SourceDocument], max_tokens: int) -> list[SourceDocument]:
         """The sources that fit, in order; the last one may be cut (`cut` says so)."""
-        fitted = fit([item_of(source) for source in sources], max_tokens, CitedPages(), self._counter)
+        fitted = fit_items([item_of(source) for source in sources], max_tokens, CitedPages(), self._counter)
         return [
             replace(source, markdown_content=item.text, cut=item.cut)
             for source, item in zip(sources, fitted.items, strict=False)

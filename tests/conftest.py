@@ -15,12 +15,10 @@ import pymupdf
 import pytest
 from filelock import FileLock
 
-from ingest.report import SilentObserver
-from ingest.run import ingest
-from research import telemetry_check
+from ingest import SilentObserver, ingest
+from research.index import telemetry_check
 from research.settings import Settings
-from research.store.client import ChromaClient
-from research.store.files.paths import IndexPaths
+from research.store import ChromaClient, IndexPaths
 from research.telemetry import switch_off
 from tests.research.encoders.tiny_text import make_tiny_cross, make_tiny_text
 from tests.research.encoders.visual.tiny import make_tiny, make_tiny_adapter

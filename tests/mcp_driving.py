@@ -16,11 +16,10 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.types import CallToolResult, TextContent
 
-from research.context.tokens import TokenCounter
+from research.context import TokenCounter
 from research.index import Index
+from research.service import Service, Toolbox
 from research.service.mcp.server import build_server
-from research.service.mcp.toolbox import Toolbox
-from research.service.service import Service
 from tests.conftest import MEASURE
 from tests.network_guard import guarded
 

@@ -15,11 +15,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from ingest.server_job import start_job
+from ingest import start_job
 from research.index import Index
-from research.service.app import assemble
-from research.service.limits import ServeOptions
-from research.service.server import IndexServer, listen
+from research.service import IndexServer, ServeOptions, assemble, listen
 from research.settings import Settings
 
 HOST = "127.0.0.1"

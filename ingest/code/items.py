@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from ingest.code.definitions import CLASSES
 from ingest.code.units import Unit
-from research.store.catalog.items import PART, NewItem
+from research.store import PART, NewItem
 
 # The outline of a class has something of every question to its methods, and a module of every one to the file.
 _CLASSES = -0.05

@@ -29,12 +29,20 @@ from ingest.stages import update_graph_of
 from research.encoders import DEFAULT, usable_cores
 from research.errors import unusable
 from research.settings import Settings
-from research.store.catalog.catalog import Catalog
-from research.store.catalog.item_writes import ParentItems, put_parents, remove_parents
-from research.store.catalog.items import ItemParent, count_parents, item_parents, numbers_without_vectors
-from research.store.catalog.ledger import KILLED
-from research.store.files.paths import IndexPaths, write_lock
-from research.store.upkeep.holdings import found_at
+from research.store import (
+    KILLED,
+    Catalog,
+    IndexPaths,
+    ItemParent,
+    ParentItems,
+    count_parents,
+    found_at,
+    item_parents,
+    numbers_without_vectors,
+    put_parents,
+    remove_parents,
+    write_lock,
+)
 
 KIND = "code"
 READER = 2

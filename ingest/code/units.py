@@ -26,8 +26,7 @@ from typing import Any
 from ingest.code.definitions import Definition, Parsed, parse, recover
 from ingest.code.languages import LANGUAGES, language_of
 from research.errors import DocumentError
-from research.governance.keys import keys
-from research.governance.redaction import BaseRedactor
+from research.governance import BaseRedactor, find_keys
 
 LARGEST = 2_000_000  # bytes of a file; larger ones are data, or generated
 _MAY_HAVE_LONG_LINES = frozenset({"html", "css", "sql", "yaml", "toml", "ini"})
@@ -209,7 +208,7 @@ def mask(text: str, quoted: Sequence[tuple[int, int]] | None = None) -> tuple[st
     comments are, as characters; None: anything may be a value."""
     found = _redactor().find(text)
     if quoted is not None and found:
-        marked = [(start, end) for start, end, _ in keys(text)]
+        marked = [(start, end) for start, end, _ in find_keys(text)]
         found = [
             each
             for each in found

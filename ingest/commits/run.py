@@ -23,12 +23,22 @@ from ingest.run import HasPaths
 from ingest.scan import to_utf8
 from ingest.stages import update_graph_of
 from research.errors import CtxError, DocumentError, unusable
-from research.governance.redaction import SECRETS, BaseRedactor, SafeRedactor
+from research.governance import SECRETS, BaseRedactor, SafeRedactor
 from research.settings import Settings
-from research.store.catalog.catalog import Catalog
-from research.store.catalog.item_writes import Written, add_items, remove_items, remove_parents
-from research.store.catalog.items import NewItem, count_of_parents, keys_of_parent, known_keys, numbers_without_vectors
-from research.store.files.paths import IndexPaths, write_lock
+from research.store import (
+    Catalog,
+    IndexPaths,
+    NewItem,
+    Written,
+    add_items,
+    count_of_parents,
+    keys_of_parent,
+    known_keys,
+    numbers_without_vectors,
+    remove_items,
+    remove_parents,
+    write_lock,
+)
 from research.visible_text import block, one_line
 
 KIND = "commit"

@@ -24,7 +24,7 @@ from ingest.pdf.paragraphs import Draft, draft_region
 from research.boxes import Box, area, contains_center, union
 from research.errors import OCR_FAILED, OcrError
 from research.records import Block, Page
-from research.store.catalog.ledger import INTERNAL
+from research.store import INTERNAL
 
 _SHRINK_EVERY = 10  # pages; MuPDF keeps what it decoded
 _MIN_PICTURE_SIDE = 700  # pixels a small picture is drawn with at least: its letters are small as well

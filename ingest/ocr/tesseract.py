@@ -23,7 +23,7 @@ from ingest.pdf.lines import alnum_count, clean_text
 from research.boxes import fractions
 from research.errors import CtxError, OcrError
 from research.process import kill_with_parent
-from research.store.catalog.ledger import KILLED, TIMEOUT
+from research.store import KILLED, TIMEOUT
 from research.text import is_joined_script
 
 _SECONDS_TO_START = 20.0

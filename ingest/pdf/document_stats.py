@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from ingest.pdf.hyphens import Vocabulary
 from ingest.pdf.lines import Line, RawPage, same_row
-from research.governance.labels import mark_of
+from research.governance import mark_of
 
 _BAND = 0.12  # of the page's height, at the top and at the bottom
 _ROWS = 4  # the outermost rows looked at in each band

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
 
-from research.encoders.minilm import VOCABULARY
+from research.encoders import VOCABULARY
 from research.text import is_joined_script
 
 HYPHENS = "\u2010\u2011-"  # the plain one last, so that it is no range in [ ]

@@ -1,1 +1,39 @@
 """Answers: quotes from the sources, and the check of a written answer's citations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from research.lazy import exports
+
+if TYPE_CHECKING:
+    from research.answer.answering import AnswerWriter, CheckedAnswer, prompt_for
+    from research.answer.check import CheckedSentence
+    from research.answer.claims.statement import Reading, read
+    from research.answer.confidence import confidence_of
+    from research.answer.model.client import Message, ModelClient
+    from research.answer.model.local import LOCAL
+    from research.answer.model.openai import OpenAIModel
+    from research.answer.model.refusals import Answered
+    from research.answer.model.registry import open_model
+    from research.answer.prompt import Prompt
+    from research.answer.quotes import differing_figures, quotes_from
+    from research.answer.written import WrittenAnswer, write_answer
+else:
+    __getattr__, __all__ = exports(
+        __name__,
+        {
+            "answering": "AnswerWriter CheckedAnswer prompt_for",
+            "check": "CheckedSentence",
+            "claims.statement": "Reading read",
+            "confidence": "confidence_of",
+            "model.client": "Message ModelClient",
+            "model.local": "LOCAL",
+            "model.openai": "OpenAIModel",
+            "model.refusals": "Answered",
+            "model.registry": "open_model",
+            "prompt": "Prompt",
+            "quotes": "differing_figures quotes_from",
+            "written": "WrittenAnswer write_answer",
+        },
+    )

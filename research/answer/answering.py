@@ -17,8 +17,7 @@ from research.answer.model.local import LOCAL, MOST_WINDOW, WINDOW
 from research.answer.model.registry import open_model
 from research.answer.prompt import Prompt, Window, fit_prompt
 from research.answer.written import WrittenAnswer, page_pictures, write_answer
-from research.context.render.cited import CitedPages, item_of
-from research.context.tokens import TokenCounter
+from research.context import CitedPages, TokenCounter, item_of
 from research.errors import ModelError
 from research.models import ResearchContext, SourceDocument
 from research.settings import Settings
@@ -137,6 +136,6 @@ def checked(answer: WrittenAnswer, context: ResearchContext) -> CheckedAnswer:
 def _header(source: SourceDocument, number: int) -> str:
     if source.kind == "page":
         return CitedPages().header(item_of(source), number)
-    from research.context.render.mixed import header
+    from research.context import header
 
     return header(source.kind, source.name, number)

@@ -21,7 +21,7 @@ from research.answer.claims.evidence import Source, Window, best_windows, flat
 from research.answer.claims.statement import Reading, read
 from research.answer.language import language_of
 from research.answer.sentences import Sentence, sentences_of
-from research.context.injection.headers import forges_header
+from research.context import forges_header
 from research.units import Structure
 
 Verdict = Literal["carried", "doubtful", "not found", "uncited"]

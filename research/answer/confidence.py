@@ -37,8 +37,8 @@ from research.answer.question_words import (
 )
 from research.answer.quotes import table_above
 from research.models import CONFIDENCE_LEVELS, Confidence
-from research.search.passages import YEAR, years_asked
-from research.store.fulltext.analyzer import analyze, analyze_name
+from research.search import YEAR, years_asked
+from research.store import analyze, analyze_name
 
 if TYPE_CHECKING:
     from research.models import Coverage, Item, Question

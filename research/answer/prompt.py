@@ -15,9 +15,7 @@ from math import ceil
 from pathlib import Path
 
 from research.answer.model.client import Message, Picture
-from research.context.escape import message, name, plain
-from research.context.fit import CUT_MARK, LEAST_BODY_TOKENS
-from research.context.tokens import TokenCounter
+from research.context import CUT_MARK, LEAST_BODY_TOKENS, TokenCounter, message, name, plain
 from research.errors import ContextTooLongError, NothingFoundError
 from research.models import SourceDocument
 

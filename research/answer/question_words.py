@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 
-from research.search.boosters.page_references import LANGUAGES
-from research.store.fulltext.analyzer import STOP_WORDS, analyze, letters, normalize
+from research.search import LANGUAGES
+from research.store import STOP_WORDS, analyze, letters, normalize
 
 Words = frozenset[str]
 
@@ -116,7 +116,7 @@ def folded(text: str) -> str:
 
 def is_language(question: str) -> bool:
     """Whether a question has a word of the language beside its small ones, or is gibberish."""
-    from research.search.rewriters.names import is_a_word
+    from research.search import is_a_word
 
     words = dict.fromkeys(letters(normalize(question[:_MOST_LETTERS])))
     return any(is_a_word(word) for word in list(words)[:_MOST_WORDS] if word not in STOP_WORDS and len(word) >= _LEAST)

@@ -15,12 +15,10 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 
 from research.answer.question_words import NO_NAMES, finder, names_in, words_in
-from research.context.escape import imitates_item
-from research.context.injection.detector import signals_of
-from research.context.injection.headers import headers_in
+from research.context import headers_in, imitates_item, signals_of
 from research.models import Item, Passage, Quote
-from research.search.passages import BEST
-from research.store.fulltext.analyzer import analyze
+from research.search import BEST
+from research.store import analyze
 from research.units import Unit
 
 MOST = 3

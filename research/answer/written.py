@@ -12,7 +12,7 @@ from typing import Any
 from research.answer.model.client import ModelClient, Picture, Reply, Usage
 from research.answer.model.guard import LENGTH, REPETITION
 from research.answer.prompt import Prompt, Window, fit_prompt
-from research.context.tokens import TokenCounter
+from research.context import TokenCounter
 from research.errors import ContextTooLongError, ModelError
 from research.models import ResearchContext, SourceDocument
 

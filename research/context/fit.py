@@ -84,7 +84,7 @@ class Fitted:
         return bool(self.dropped) or (not self.as_asked and any(item.cut for item in self.items))
 
 
-def fit(
+def fit_items(
     items: Sequence[Item],
     max_tokens: int,
     renderer: Renderer,

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING
 
 from research.context.escape import page_text
 from research.models import Item, Passage
-from research.store.catalog.pages import page_markdown
+from research.store import page_markdown
 from research.text import UNSPACED
 from research.units import Unit, iter_units
 
 if TYPE_CHECKING:
-    from research.store.catalog.reader import Reader
+    from research.store import Reader
 
 _MOST = 600  # characters of the next page: a sentence that does not end there is cut
 _GOES_ON = ",-–—&(/"

@@ -14,16 +14,16 @@ from functools import partial
 from heapq import merge
 from typing import TYPE_CHECKING
 
-from research.context.fit import Fitted, Plan, Renderer, fit
+from research.context.fit import Fitted, Plan, Renderer, fit_items
+from research.context.source import Retrieved, Source
 from research.context.tokens import TokenCounter
 from research.errors import CtxError
 from research.models import AnsweredBy, Confidence, Coverage, Extent, Item, Question, Rewrite, SourceCoverage
 from research.parallel import Outcome, Workers
-from research.sources.base import Retrieved, Source
 
 if TYPE_CHECKING:
     from research.observe import Recorder
-    from research.store.catalog.reader import Reader
+    from research.store import Reader
 
 Stage = Callable[[list[Item]], list[Item]]
 PassageFinder = Callable[[Question, list[Item]], list[Item]]
@@ -73,7 +73,7 @@ class Found:
         """As much of it as a budget holds."""
         started = time.perf_counter()
         with self.recorder.time("fit") if self.recorder else nullcontext():
-            fitted = fit(self.items, max_tokens, renderer, counter, extent=extent, plan=plan)
+            fitted = fit_items(self.items, max_tokens, renderer, counter, extent=extent, plan=plan)
         if self.recorder:
             self.recorder.count("items", len(fitted.items))
         total = self.timings.get("total", 0.0) + time.perf_counter() - started
@@ -138,7 +138,7 @@ def sifted(
     several = deduplicate(rank([found.items for found in retrieved]))
     items = several
     if sieve.unique and len(retrieved) > 1:
-        from research.sources.duplicates import without_duplicates
+        from research.context.duplicates import without_duplicates
 
         items = without_duplicates(several, same_file=sieve.same_file)
     duplicates = len(several) - len(items)

@@ -8,7 +8,9 @@ context = await builder.build_for_turn(turn, max_prompt_tokens=4096)
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from research.lazy import exports
 
 if TYPE_CHECKING:
     from research.conversation.builder import ContextBuilder
@@ -22,69 +24,47 @@ if TYPE_CHECKING:
         SomabrainHealthState,
         degradation_monitor,
     )
+    from research.conversation.intake import (
+        LONGEST_NAME,
+        LONGEST_TEXT,
+        Imported,
+        expiry,
+        export_memories,
+        import_memories,
+        read_memory,
+    )
+    from research.conversation.memory import Memories
+    from research.conversation.messages import memory_label
     from research.conversation.metrics import ContextBuilderMetrics
     from research.conversation.salience import Salience
     from research.conversation.service import EmbeddedMemory, MemoryService
+    from research.conversation.sessions import Sessions, no_session, session_name
     from research.conversation.summaries import model_summarizer
     from research.conversation.turn import BuiltContext, ContextResult, Turn
+    from research.conversation.turns import MAX_PROMPT_TOKENS, MOST_PROMPT_TOKENS, TurnMaker
     from research.errors import SomaClientError, TurnTooLongError
-    from research.governance.redaction import NoopRedactor, RedactorProtocol
-
-_HOMES = {
-    "BreakerState": "research.conversation.health",
-    "BuiltContext": "research.conversation.turn",
-    "CircuitBreaker": "research.conversation.health",
-    "ComponentHealth": "research.conversation.health",
-    "ContextBuilder": "research.conversation.builder",
-    "ContextBuilderMetrics": "research.conversation.metrics",
-    "ContextResult": "research.conversation.turn",
-    "DegradationLevel": "research.conversation.health",
-    "DegradationMonitor": "research.conversation.health",
-    "EmbeddedMemory": "research.conversation.service",
-    "MemoryService": "research.conversation.service",
-    "NoopRedactor": "research.governance.redaction",
-    "RedactorProtocol": "research.governance.redaction",
-    "Salience": "research.conversation.salience",
-    "SomaBrainClient": "research.conversation.client",
-    "SomaClientError": "research.errors",
-    "SomaSettings": "research.conversation.client",
-    "SomabrainHealthState": "research.conversation.health",
-    "Turn": "research.conversation.turn",
-    "TurnTooLongError": "research.errors",
-    "degradation_monitor": "research.conversation.health",
-    "model_summarizer": "research.conversation.summaries",
-}
-
-__all__ = [
-    "BreakerState",
-    "BuiltContext",
-    "CircuitBreaker",
-    "ComponentHealth",
-    "ContextBuilder",
-    "ContextBuilderMetrics",
-    "ContextResult",
-    "DegradationLevel",
-    "DegradationMonitor",
-    "EmbeddedMemory",
-    "MemoryService",
-    "NoopRedactor",
-    "RedactorProtocol",
-    "Salience",
-    "SomaBrainClient",
-    "SomaClientError",
-    "SomaSettings",
-    "SomabrainHealthState",
-    "Turn",
-    "TurnTooLongError",
-    "degradation_monitor",
-    "model_summarizer",
-]
-
-
-def __getattr__(name: str) -> Any:
-    """Load a name's module with its first use."""
-    if name not in _HOMES:
-        raise AttributeError(f"module 'research.conversation' has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(_HOMES[name]), name)
+    from research.governance import NoopRedactor, RedactorProtocol
+else:
+    __getattr__, __all__ = exports(
+        __name__,
+        {
+            "builder": "ContextBuilder",
+            "client": "SomaBrainClient SomaSettings",
+            "health": (
+                "BreakerState CircuitBreaker ComponentHealth DegradationLevel DegradationMonitor "
+                "SomabrainHealthState degradation_monitor"
+            ),
+            "intake": "Imported LONGEST_NAME LONGEST_TEXT expiry export_memories import_memories read_memory",
+            "memory": "Memories",
+            "messages": "memory_label",
+            "metrics": "ContextBuilderMetrics",
+            "salience": "Salience",
+            "service": "EmbeddedMemory MemoryService",
+            "sessions": "Sessions no_session session_name",
+            "summaries": "model_summarizer",
+            "turn": "BuiltContext ContextResult Turn",
+            "turns": "MAX_PROMPT_TOKENS MOST_PROMPT_TOKENS TurnMaker",
+            "research.errors": "SomaClientError TurnTooLongError",
+            "research.governance": "NoopRedactor RedactorProtocol",
+        },
+    )

@@ -37,7 +37,7 @@ from research.conversation.turn import window as windowed
 from research.errors import SomaClientError, UsageError
 
 if TYPE_CHECKING:
-    from research.governance.redaction import RedactorProtocol
+    from research.governance import RedactorProtocol
 
 _NORMAL, _DOWN = SomabrainHealthState.NORMAL, SomabrainHealthState.DOWN
 

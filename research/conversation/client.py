@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from weakref import WeakKeyDictionary
 
 from research.address import Address, parse_address
-from research.answer.model.refusals import Answered
+from research.answer import Answered
 from research.conversation.health import BreakerState, CircuitBreaker
 from research.conversation.salience import read_candidates
 from research.errors import SomaClientError, UsageError

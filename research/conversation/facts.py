@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from research.store.fulltext.analyzer import STOP_WORDS, normalize, stem
+from research.store import STOP_WORDS, normalize, stem
 from research.text import SENTENCE_BREAK
 
 _MOST = 8  # facts of a memory

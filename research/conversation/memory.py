@@ -24,16 +24,14 @@ from research.conversation.intake import checked, name_of, sources_of, storable,
 from research.conversation.salience import CLOSE, digest, say_the_same
 from research.errors import BusyError, CtxError, NothingFoundError, UsageError
 from research.memories import TOP_K, Forgotten, Memory, NewMemory, Recall, Recalled, Within, told_again
-from research.store.catalog import memory_writes
-from research.store.catalog.memories import get_memories, list_memories, numbers_of, spoken_text, tenants, words_of
-from research.store.catalog.memory_writes import Told
+from research.store import Told, get_memories, list_memories, memory_writes, numbers_of, spoken_text, tenants, words_of
 
 if TYPE_CHECKING:
     import sqlite3
 
     from research.memories import Memory
-    from research.sources.memories import Embedded, MemoriesSource
-    from research.store.catalog.catalog import Catalog
+    from research.sources import Embedded, MemoriesSource
+    from research.store import Catalog
 
 _USED_SECONDS = 60.0  # after which it is written what was recalled
 _WAIT = 0.1  # seconds for whoever writes at this moment

@@ -18,13 +18,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from research.context.escape import MEMORY_HEADING, label, message
-from research.context.injection.detector import signals_of
+from research.context import MEMORY_HEADING, label, message, signals_of
 from research.conversation.salience import Scored, time_shown
 from research.parallel import Workers
 
 if TYPE_CHECKING:
-    from research.governance.redaction import RedactorProtocol, SafeRedactor
+    from research.governance import RedactorProtocol, SafeRedactor
 
 _SEPARATOR = "\n\n"
 
@@ -158,7 +157,7 @@ class Redaction:
 
     def _opened(self) -> SafeRedactor:
         if self._safe is None:
-            from research.governance.redaction import BaseRedactor, SafeRedactor
+            from research.governance import BaseRedactor, SafeRedactor
 
             self._safe = SafeRedactor(self._redactor or BaseRedactor(), seconds=self._seconds)
         return self._safe

@@ -35,7 +35,7 @@ from research.errors import SomaClientError
 from research.memories import NewMemory
 
 if TYPE_CHECKING:
-    from research.answer.claims.statement import Reading
+    from research.answer import Reading
 
 UNKNOWN = 0.5  # the recency of what has no time
 _DAY = 86_400.0
@@ -268,7 +268,7 @@ def say_the_same(one: str, other: str) -> bool:
     alike = fuzz.token_sort_ratio(mine, theirs) >= _ALIKE
     if not alike or any(kind.findall(mine) != kind.findall(theirs) for kind in (_TELLING, _FIGURES)):
         return False
-    from research.answer.claims.statement import read
+    from research.answer import read
 
     first, second = read(one), read(other)
     return _stated(first) == _stated(second) and _word_by_word(first, second)

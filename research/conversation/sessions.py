@@ -29,13 +29,11 @@ from research.conversation.intake import name_of, storable, stored_time
 from research.errors import CtxError, NothingFoundError, UsageError
 from research.models import Question, Rewrite
 from research.sessions import AskedTurn, CitedPage, Session
-from research.store.catalog import session_turns
-from research.store.fulltext.analyzer import analyze, analyze_name
+from research.store import analyze, analyze_name, session_turns
 
 if TYPE_CHECKING:
     from research.models import Question, ResearchContext
-    from research.store.catalog.catalog import Catalog
-    from research.store.catalog.reader import Reader
+    from research.store import Catalog, Reader
 
 _LOOKED_AT = 5  # pages of a turn that say which documents it was about
 
@@ -324,7 +322,7 @@ def _named_in_clause(before: str, after: str) -> bool:
 
 def _carried(question: str, turn: Earlier, reader: Reader) -> list[str]:
     """Words of the question before, as they were written, to be searched with this one."""
-    from research.store.fulltext.search import term_statistics
+    from research.store import term_statistics
 
     text, rest, own = turn.searched or turn.question, _rest(question), set(analyze(question))
     replaced, names = _replaced(question, text), _names(text, reader)
@@ -357,9 +355,8 @@ def _is_asking(word: str) -> bool:
 
 def _names(text: str, reader: Reader, *, capitals: bool = True) -> set[str]:
     """The words of a question that name a document, or something else by a capital where nouns have none."""
-    from research.search.rewriters.names import naming
-    from research.store.fulltext.lookups import named_words
-    from research.store.fulltext.search import share_of_named
+    from research.search import naming
+    from research.store import named_words, share_of_named
 
     words = _WORD.findall(text)
     held = set[str]().union(*named_words(reader, set(analyze(text))).values())
@@ -403,7 +400,7 @@ def _about(question: str, turns: Sequence[Earlier], weight: float, reader: Reade
         for place, (doc_id, _) in enumerate(turn.documents, start=1):
             found[doc_id] = max(found.get(doc_id, 0.0), weight / place**2)  # of two that answer, the first is meant
         weight *= _FADING
-    from research.store.fulltext.lookups import named_words
+    from research.store import named_words
 
     words = _WORD.findall(_rest(question))
     names = [word for place, word in enumerate(words) if _YEAR.fullmatch(word) or (place and word[0].isupper())]
@@ -413,8 +410,7 @@ def _about(question: str, turns: Sequence[Earlier], weight: float, reader: Reade
 
 def _others_named(question: str, turns: Sequence[Earlier], reader: Reader) -> set[str]:
     """The words of a question that name documents which have not answered before; one is hardly used for more."""
-    from research.store.fulltext.lookups import named_words
-    from research.store.fulltext.search import share_of_named
+    from research.store import named_words, share_of_named
 
     known = {doc_id for turn in turns for doc_id, _ in turn.documents}
     named = named_words(reader, set(analyze(_rest(question))))

@@ -27,7 +27,7 @@ from research.errors import SomaClientError
 from research.parallel import Workers
 
 if TYPE_CHECKING:
-    from research.answer.model.client import ModelClient
+    from research.answer import ModelClient
 
 LONGEST = 1024  # characters
 _MOST_REDACTED = 100_000  # characters of a message; a longer one is no part of a summary
@@ -156,8 +156,8 @@ def summary_key(turn: Turn, redacted: str) -> str:
 
 def model_summarizer(model: ModelClient, max_tokens: int = 300) -> Summarizer:
     """Summaries by a language model, for `ContextBuilder(summarizer=…)`. It blocks, and is given a thread."""
-    from research.answer.model.client import Message
-    from research.context.escape import message as escaped
+    from research.answer import Message
+    from research.context import message as escaped
 
     asked = (
         "Sum up this part of a conversation in a few plain sentences: names, facts, decisions, open questions. Write"

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from research.context.escape import DOCUMENTS_HEADING, message
+from research.context import DOCUMENTS_HEADING, message
 from research.conversation.builder import ContextBuilder
 from research.conversation.client import BASE_URL
 from research.conversation.messages import Overhead, system_message, user_message
@@ -31,9 +31,8 @@ from research.errors import CtxError
 from research.settings import FLOOR
 
 if TYPE_CHECKING:
-    from research.context.tokens import TokenCounter
-    from research.governance.access import Principal
-    from research.governance.redaction import RedactorProtocol, SafeRedactor
+    from research.context import TokenCounter
+    from research.governance import Principal, RedactorProtocol, SafeRedactor
     from research.index import Index
     from research.models import SourceDocument
 
@@ -145,7 +144,7 @@ class TurnMaker:
     def _opened(self) -> ContextBuilder:
         with self._opening:
             if self._builder is None:
-                from research.context.tokens import TokenCounter
+                from research.context import TokenCounter
 
                 redactor = self._redactor()
                 self._memory_service = self._memory()
@@ -174,7 +173,7 @@ class TurnMaker:
 
     def _redactor(self) -> RedactorProtocol | None:
         """As the settings say; None is the builder's own, for keys and tokens."""
-        from research.governance.redaction import BaseRedactor, SafeRedactor, redactor_of
+        from research.governance import BaseRedactor, SafeRedactor, redactor_of
 
         settings = self._index.settings
         plain = settings.redact == "secrets" and not settings.secrets and not settings.redact_allow
@@ -244,7 +243,7 @@ def _asked_before(turn: Turn) -> list[str]:
 
 
 def _quoted(number: int, source: SourceDocument, text: str) -> str:
-    from research.context.render.cited import CitedPages, item_of
+    from research.context import CitedPages, item_of
 
     mark = f" (suspicious: {' '.join(source.suspicious)})" if source.suspicious else ""
     return f"{CitedPages().header(item_of(source), number)}{mark}\n{message(text)}"

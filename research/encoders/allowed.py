@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from research.addresses import is_encoder_address, same_encoder
-from research.encoders import is_embedded
+from research.encoders.base import is_embedded
 from research.encoders.checkpoints import DIGITS, HUB_NAME
 from research.errors import EncoderNotAllowed
 from research.folders import user_config

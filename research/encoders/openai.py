@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from research.addresses import ENCODER_KEY, encoder_address, encoder_name
 from research.api_client import PATIENTLY, QUICKLY, TIMEOUT, ApiClient
-from research.encoders import TokenCounter, fitting
+from research.encoders.base import TokenCounter, fitting
 from research.encoders.minilm import MiniLMEncoder
 from research.errors import AddressError, EncoderUnavailable
 

@@ -19,8 +19,7 @@ from typing import Any
 
 from research.errors import UsageError
 from research.records import DocumentInfo
-from research.store.catalog.documents import all_documents, paths_of
-from research.store.catalog.reader import Reader
+from research.store import Reader, all_documents, paths_of
 
 FORMAT = 'a line is: {"query": "…", "gold": [["file.pdf", 3]]}'
 MEMORY_FORMAT = (

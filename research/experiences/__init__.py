@@ -3,3 +3,45 @@
 `records` says what each is and what it is found by, `intake` checks what comes, `experiences` keeps it; `clusters` and
 `values` find what experiences share.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from research.lazy import exports
+
+if TYPE_CHECKING:
+    from research.experiences.clusters import is_installed
+    from research.experiences.experiences import Experiences, import_lines, lines_of
+    from research.experiences.intake import LONGEST_TEXT, MOST_ITERATIONS, Choices, axis_of, choose, outcome_of
+    from research.experiences.records import (
+        KIND,
+        OUTCOMES,
+        AxisValues,
+        Experience,
+        ExperienceResults,
+        FoundExperience,
+        FoundValue,
+        Imported,
+        ImportedLines,
+        LineProblem,
+        Rebuilt,
+        Removed,
+        Value,
+        ValueResults,
+    )
+    from research.experiences.values import VALUES, Values, value_of
+else:
+    __getattr__, __all__ = exports(
+        __name__,
+        {
+            "clusters": "is_installed",
+            "experiences": "Experiences import_lines lines_of",
+            "intake": "Choices LONGEST_TEXT MOST_ITERATIONS axis_of choose outcome_of",
+            "records": (
+                "AxisValues Experience ExperienceResults FoundExperience FoundValue Imported "
+                "ImportedLines KIND LineProblem OUTCOMES Rebuilt Removed Value ValueResults"
+            ),
+            "values": "VALUES Values value_of",
+        },
+    )

@@ -15,15 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 from research.errors import CtxError
 from research.experiences.records import KIND, Experience, Value, axis_fields
-from research.store.catalog.item_writes import LEAST_MEMBERS
-from research.store.catalog.items import get_parent
+from research.store import LEAST_MEMBERS, get_parent
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from research.encoders import TextEncoder
-    from research.store.catalog.reader import Reader
+    from research.store import Reader
 
 INSTALL = "pip install 'ctx-research[values]'"
 

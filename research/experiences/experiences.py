@@ -38,11 +38,10 @@ from research.experiences.records import (
     Removed,
     axis_items,
 )
-from research.store.catalog.item_writes import ParentItems, put_parents, remove_experiences
-from research.store.catalog.items import ItemParent, get_parent, item_parents
+from research.store import ItemParent, ParentItems, get_parent, item_parents, put_parents, remove_experiences
 
 if TYPE_CHECKING:
-    from research.store.catalog.catalog import Catalog
+    from research.store import Catalog
 
 _A_WRITE = 50  # experiences of one transaction
 _TRIES = 5  # where others change the same one meanwhile

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from research.store.catalog.items import NewItem
+    from research.store import NewItem
 
 KIND = "experience"
 """Of the items that an experience has in the catalog."""
@@ -235,7 +235,7 @@ class Rebuilt:
 
 def axis_items(experience: Experience) -> list[NewItem]:
     """None of one that is still open."""
-    from research.store.catalog.items import NewItem  # a command that shows records needs no store
+    from research.store import NewItem  # a command that shows records needs no store
 
     if experience.is_open:
         return []

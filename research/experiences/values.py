@@ -26,9 +26,9 @@ from research.experiences.clusters import (
 )
 from research.experiences.intake import axis_of, stored_time
 from research.experiences.records import AXES, KIND, AxisValues, Rebuilt, Value
-from research.store.catalog.item_writes import ParentItems, put_parents, write_item_vectors
-from research.store.catalog.items import (
+from research.store import (
     NewItem,
+    ParentItems,
     StoredItem,
     changed_after,
     get_items,
@@ -36,6 +36,8 @@ from research.store.catalog.items import (
     item_metadata,
     kind_state,
     list_items,
+    put_parents,
+    write_item_vectors,
 )
 
 if TYPE_CHECKING:
@@ -43,9 +45,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from research.encoders import TextEncoder
-    from research.search.items import ItemSearch
-    from research.store.catalog.catalog import Catalog
-    from research.store.catalog.reader import Reader
+    from research.search import ItemSearch
+    from research.store import Catalog, Reader
 
 VALUES = "value"
 

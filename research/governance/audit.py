@@ -45,16 +45,13 @@ from research.governance.audit_chain import (
 )
 from research.reports import Check
 from research.settings import Settings
-from research.store.catalog import governance as rows
-from research.store.catalog.governance import ACCEPTED, ACCESS, CHECKPOINT, RESTART, AuditRow
-from research.store.files.marker import index_id
-from research.store.files.paths import IndexPaths
+from research.store import ACCEPTED, ACCESS, CHECKPOINT, RESTART, AuditRow, IndexPaths, index_id
+from research.store import governance as rows
 
 if TYPE_CHECKING:
     import sqlite3
 
-    from research.store.catalog.catalog import Catalog
-    from research.store.catalog.reader import Reader
+    from research.store import Catalog, Reader
 
 
 class Audit:
@@ -267,7 +264,7 @@ def verify(files: AuditFiles, catalog: Callable[[], Catalog], *, newest: int | N
 
 def check_audit(audit: Callable[[], Audit]) -> list[Check]:
     """For the doctor: the newest entries and the head. Nothing where nothing was recorded."""
-    from research.store.upkeep.doctor import guarded
+    from research.store import guarded
 
     def check() -> Iterator[Check]:
         found = audit().verify(newest=_NEWEST)

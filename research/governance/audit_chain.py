@@ -40,7 +40,7 @@ from research.errors import CtxError
 from research.folders import user_config
 from research.governance.access import MemoryAccessDecision
 from research.private_files import create_private, locked, read_private, replace_private
-from research.store.catalog.governance import ACCEPTED, ACCESS, CHECKPOINT, RESTART, AuditRow
+from research.store import ACCEPTED, ACCESS, CHECKPOINT, RESTART, AuditRow
 
 _SCHEMA = "ctx.audit-head/1"
 _KEY = re.compile(r"[0-9a-f]{64}")

@@ -19,12 +19,25 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from research.errors import CtxError
 from research.governance.access import Action, MemoryAccessDecision, Principal, Ruling
 from research.models import REDACTED, REFERENCE_ONLY, WITHHELD
-from research.store.catalog.documents import all_documents
-from research.store.catalog.governance import file_refs, item_places, memory_numbers, page_places, summary_sources
-from research.store.catalog.items import get_items, item_metadata, item_parents
-from research.store.catalog.memories import get_memories, tenants
-from research.store.catalog.pages import get_pages_with_text, section_paths
-from research.store.catalog.restricted import MaskedItem, MaskedMemory, MaskedPage, Seen
+from research.store import (
+    MaskedItem,
+    MaskedMemory,
+    MaskedPage,
+    Seen,
+    all_documents,
+    file_refs,
+    get_items,
+    get_memories,
+    get_pages_with_text,
+    item_metadata,
+    item_parents,
+    item_places,
+    memory_numbers,
+    page_places,
+    section_paths,
+    summary_sources,
+    tenants,
+)
 
 if TYPE_CHECKING:
     from research.governance.policy import MemoryAccessPolicy
@@ -32,9 +45,7 @@ if TYPE_CHECKING:
     from research.models import Question, ResearchContext, SourceDocument
     from research.observe import Recorder
     from research.settings import Settings
-    from research.store.catalog.catalog import Catalog
-    from research.store.catalog.items import StoredItem
-    from research.store.catalog.reader import Reader
+    from research.store import Catalog, Reader, StoredItem
 
 T = TypeVar("T")
 Audit = Callable[[MemoryAccessDecision, str], None]

@@ -58,7 +58,7 @@ _UNBROKEN = re.compile(r"[A-Za-z0-9]{12,}+")
 _RANDOM = 4.2  # bits a character; a random string of 32 in this alphabet has 4.6, a row of words 3.9
 
 
-def keys(text: str) -> Iterator[Finding]:
+def find_keys(text: str) -> Iterator[Finding]:
     if "PRIVATE KEY" in text or "PuTTY" in text:
         yield from _blocks(text)
     for run in _RUN.finditer(text):

@@ -24,25 +24,27 @@ from typing import TYPE_CHECKING
 
 from research.errors import NothingFoundError, UsageError
 from research.governance.access import CLASSIFICATIONS
-from research.store.catalog.document_names import fold, matcher, select_documents, shown
-from research.store.catalog.documents import all_documents
-from research.store.catalog.labels import (
+from research.store import (
     NAMES,
     PATH,
     TAG,
     Label,
+    all_documents,
+    fold,
     is_tag,
     labels_at,
     list_labels,
+    matcher,
     put_labels,
     remove_labels,
     rules,
+    select_documents,
+    shown,
 )
 
 if TYPE_CHECKING:
     from research.governance.access import Resource
-    from research.store.catalog.catalog import Catalog
-    from research.store.catalog.reader import Reader
+    from research.store import Catalog, Reader
 
 __all__ = ["Facts", "Label", "LabelRules", "Labels", "facts_of", "path_matcher", "strictest"]
 
@@ -324,9 +326,7 @@ def marks_on(text: str) -> Iterator[tuple[str, str]]:
 
 def proposals(reader: Reader) -> list[Proposal]:
     """One for each document with a mark that nobody has classified, the strictest of its marks; by name."""
-    from research.store.catalog.documents import all_documents
-    from research.store.catalog.labels import labels_at
-    from research.store.catalog.pages import document_markdown
+    from research.store import all_documents, document_markdown, labels_at
 
     found = []
     for info in all_documents(reader):

@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import NamedTuple
 from unicodedata import combining, normalize
 
-from research.context.tokens import open_table
+from research.context import open_table
 from research.governance.findings import AMBIGUOUS, NOBODY, PARTICLES, THINGS, TITLES, Finding
 
 _WORD = re.compile(r"[^\W\d_]++(?:['’-][^\W\d_]++)*+\.?")

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from research.settings import Settings
-    from research.store.catalog.reader import Reader
+    from research.store import Reader
 
 INSTALL = "pip install 'ctx-research[govern]'"
 _CHECK = "see: ctx policy check"

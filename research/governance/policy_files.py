@@ -21,7 +21,7 @@ from research.folders import is_inside, user_config
 
 if TYPE_CHECKING:
     from research.settings import Settings
-    from research.store.catalog.reader import Reader
+    from research.store import Reader
 
 ENDING = ".cedar"
 _LARGEST = 1 << 20  # bytes of a file
@@ -106,8 +106,7 @@ def read_policy(path: Path) -> PolicyText:
 def check_place(path: Path, reader: Reader | None, config: Path | None = None, index: Path | None = None) -> None:
     """Raise `PolicyError` for a file that lies where documents come from. The user's config folder is nobody else's,
     even if the home folder around it was ingested; a link that leads out of it is looked at where it leads."""
-    from research.store.catalog.document_names import stored_text
-    from research.store.catalog.governance import ingested_around
+    from research.store import ingested_around, stored_text
 
     own = config or config_folder()
     real = Path(os.path.realpath(path))

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from research.encoders.libraries import is_there, quiet
+from research.encoders import is_there, quiet
 from research.errors import RedactionError, UsageError
 from research.governance.findings import KINDS, MODEL_KINDS, Finding, Placeholders, fold
 from research.governance.names import Entity, addresses, known_people, people

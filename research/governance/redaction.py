@@ -38,7 +38,7 @@ from research.governance.findings import (
     labels,
     merged,
 )
-from research.governance.keys import assigned, keys
+from research.governance.keys import assigned, find_keys
 from research.governance.patterns import addresses_of_machines, cards, emails, hardware_addresses, ibans, national_ids
 from research.governance.phones import phones
 from research.observe import NullRecorder, Recorder, logger_of
@@ -157,7 +157,7 @@ class BaseRedactor(SpanRedactor):
 
     def _findings(self, text: str) -> Iterator[Finding]:
         if self.kinds & SECRETS:
-            yield from keys(text)
+            yield from find_keys(text)
             yield from assigned(text, self._labels)
         if "email" in self.kinds:
             yield from emails(text)

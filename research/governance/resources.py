@@ -14,18 +14,19 @@ from typing import TYPE_CHECKING
 from research.governance.access import Principal, Resource
 from research.governance.labels import LabelRules, facts_of
 from research.governance.policy import UNKNOWN
-from research.store.catalog.governance import (
+from research.store import KINDS as ITEM_KINDS
+from research.store import (
     GovernedDocument,
+    Label,
     governed_documents,
     governed_items,
     governed_memories,
     known_sessions,
+    labels_at,
 )
-from research.store.catalog.items import KINDS as ITEM_KINDS
-from research.store.catalog.labels import Label, labels_at
 
 if TYPE_CHECKING:
-    from research.store.catalog.reader import Reader
+    from research.store import Reader
 
 KINDS = ("page", "document", "section", "file", "memory", "session", *ITEM_KINDS)
 _LONGEST = 1 << 14  # characters of a ref; what is longer is none of ours

@@ -1,1 +1,33 @@
 """The graph: what the things in an index say of each other, read from what is there, without a model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from research.lazy import exports
+
+if TYPE_CHECKING:
+    from research.graph.boost import neighbour_scores, references_said, seeds_of
+    from research.graph.neighbourhood import (
+        MOST_NODES,
+        WEIGHTS,
+        Edge,
+        Neighbourhood,
+        ShownGraph,
+        ShownNode,
+        find_neighbourhood,
+        shown_graph,
+        started_from,
+    )
+    from research.graph.update import GraphUpdate, is_behind, update_graph
+else:
+    __getattr__, __all__ = exports(
+        __name__,
+        {
+            "boost": "neighbour_scores references_said seeds_of",
+            "neighbourhood": (
+                "Edge MOST_NODES Neighbourhood ShownGraph ShownNode WEIGHTS find_neighbourhood shown_graph started_from"
+            ),
+            "update": "GraphUpdate is_behind update_graph",
+        },
+    )

@@ -7,7 +7,7 @@ page refers to many things. The structure of a document (`contains`) says nothin
 around these numbers: tests/bench/graph.py.
 
     seeds = seeds_of(ranked)
-    near = neighbourhood(reader, seeds, kinds=FOLLOWED)
+    near = find_neighbourhood(reader, seeds, kinds=FOLLOWED)
     said = {ref: references_said(question, texts[ref]) for ref in seeds}
     ranked = with_neighbours(ranked, near.edges, said)
 """
@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from research.graph.extraction import reference_name
 from research.graph.neighbourhood import Edge
 from research.graph.references import MOST_LETTERS, references_in
-from research.store.fulltext.analyzer import analyze
+from research.store import analyze
 
 _OUT: Mapping[str, float] = {"refers": 0.9, "calls": 0.5, "supports": 0.6}
 _BACK: Mapping[str, float] = {"supports": 0.6}

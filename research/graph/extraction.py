@@ -12,12 +12,11 @@ from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import Any
 
+from research.context import outline_of
 from research.graph.references import Reference, references_in, targets_of
-from research.outline import outline_of
 from research.records import DocumentInfo
-from research.search.versions import version_of
-from research.store.catalog.edges import CALLS, IMPORTS
-from research.store.catalog.pages import PageText
+from research.search import version_of
+from research.store import CALLS, IMPORTS, PageText
 
 _MOST_SECTIONS = 2000
 _MOST_MENTIONS = 500  # of a document: a list of all files there are is no reference to each

@@ -15,22 +15,22 @@ from typing import Any
 from research.errors import NothingFoundError, UsageError
 from research.models import Ref
 from research.records import DocumentInfo
-from research.store.catalog.document_names import current_ids
-from research.store.catalog.edges import (
+from research.store import (
+    EDGE_KINDS,
     KIND_NAMES,
-    KINDS,
     MOST_SEEDS,
+    Reader,
     StoredEdge,
     StoredNode,
+    current_ids,
     edges_a_node,
     edges_between,
+    find_items_ending,
     find_nodes,
     gone_memories,
     node_titles,
     walk,
 )
-from research.store.catalog.items import find_items_ending
-from research.store.catalog.reader import Reader
 from research.visible_text import phrase
 
 MOST_HOPS = 3
@@ -109,7 +109,7 @@ class Neighbourhood:
         return {node.ref: node.proximity for node in self.nodes if node.hop}
 
 
-def neighbourhood(
+def find_neighbourhood(
     reader: Reader,
     refs: Iterable[str],
     *,
@@ -167,14 +167,14 @@ def resolve(reader: Reader, refs: Sequence[str], tenant: str = "") -> dict[str, 
 
 def _kind_numbers(kinds: Sequence[str] | None) -> list[int]:
     if kinds is None:
-        return sorted(KINDS.values())
-    strange = [kind for kind in kinds if kind not in KINDS]
+        return sorted(EDGE_KINDS.values())
+    strange = [kind for kind in kinds if kind not in EDGE_KINDS]
     if strange or not kinds:
         raise UsageError(
             f"{strange[0]!r} is no kind of edges" if strange else "no kind of edges was named",
-            hint=f"known: {', '.join(KINDS)}",
+            hint=f"known: {', '.join(EDGE_KINDS)}",
         )
-    return sorted({KINDS[kind] for kind in kinds})
+    return sorted({EDGE_KINDS[kind] for kind in kinds})
 
 
 def _present(reader: Reader, nodes: Sequence[StoredNode], tenant: str) -> list[StoredNode]:

@@ -13,8 +13,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from research.models import OutlineEntry
-from research.search.boosters.page_references import LANGUAGES
-from research.store.catalog.pages import PageText
+from research.search import LANGUAGES
+from research.store import PageText
 
 MOST_LETTERS = 60_000  # of a page
 MOST_ON_PAGE = 60  # references of a page

@@ -27,25 +27,26 @@ from research.graph.extraction import (
     title_words,
 )
 from research.records import DocumentInfo
-from research.store.catalog import edge_writes as writes
-from research.store.catalog import edges as progress
-from research.store.catalog.catalog import Catalog
-from research.store.catalog.documents import get_document
-from research.store.catalog.edge_writes import NewNode
-from research.store.catalog.edges import (
+from research.store import (
     CHANGES,
     CITES,
     CONTAINS,
+    NO_MASKS,
     REFERS,
     SUPPORTS,
     TOLD_IN,
+    Catalog,
     GraphedItem,
     GraphedMemory,
+    NewNode,
+    Reader,
     find_nodes,
+    get_document,
+    page_texts,
+    pages_with_phrase,
 )
-from research.store.catalog.pages import page_texts
-from research.store.catalog.reader import NO_MASKS, Reader
-from research.store.fulltext.lookups import pages_with_phrase
+from research.store import edge_writes as writes
+from research.store import edges as progress
 
 RULES = 2
 """To be raised whenever the same text would give other edges: all documents and items are then read again."""

@@ -18,23 +18,17 @@ from research.models import (
 )
 from research.request import SOURCE_TYPES, AskRequest
 from research.settings import FLOOR, check
-from research.store.catalog.pages import totals
-from research.store.fulltext.search import is_outdated
+from research.store import is_outdated, totals
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
-    from research.context.pipeline import Found
-    from research.context.render.sections import FoundContext
-    from research.context.tokens import TokenCounter
-    from research.index import Index
-    from research.search.legs import SearchOutcome
-    from research.sources.assembler import ContextAssembler, Options
-    from research.sources.base import Source
-    from research.sources.mix import Mix
-    from research.sources.records import CodeResult, FormattedContext, Results
-    from research.store.catalog.reader import Reader
+    from research.context import Found, Source, TokenCounter
+    from research.index.index import Index
+    from research.search import SearchOutcome
+    from research.sources import CodeResult, ContextAssembler, FormattedContext, FoundContext, Mix, Options, Results
+    from research.store import Reader
 
 _CONTEXT_ITEMS, _CONTEXT_TOKENS = 20, 2000  # where nobody says more
 
@@ -51,9 +45,9 @@ class FoundAnswer:
 
     def within(self, max_tokens: int, counter: TokenCounter, max_sources: int | None = None) -> ResearchContext:
         """The cited context that fits, of so many of the sources at most."""
-        from research.answer.quotes import differing_figures, quotes_from
-        from research.context.render.cited import CitedPages, research_context
-        from research.search.boosters.document_parts import part_note
+        from research.answer import differing_figures, quotes_from
+        from research.context import CitedPages, research_context
+        from research.search import part_note
 
         mix, found = self.mix, replace(self.found, items=self.found.items[:max_sources])
         renderer = CitedPages() if mix is None else mix.renderer
@@ -122,8 +116,8 @@ class Asking(IndexBase):
             return self._found(request)
 
     def _found(self, wish: AskRequest) -> FoundAnswer:
-        from research.answer.confidence import confidence_of
-        from research.context.pipeline import Sieve, find
+        from research.answer import confidence_of
+        from research.context import Sieve, find
 
         sources = self.settings.max_sources if wish.max_sources is None else wish.max_sources
         mix = None if wish.types is None else self._mix(wish.types)
@@ -161,8 +155,8 @@ class Asking(IndexBase):
 
     def search(self, question: str | AskRequest, **fields: Any) -> SearchResults:
         """Ranked pages, each with the passage that best shows why it was found. Restricted as in `ask`."""
-        from research.answer.confidence import confidence_of
-        from research.search.highlights import page_snippet
+        from research.answer import confidence_of
+        from research.search import page_snippet
 
         wish = _wish(question, fields)
         limit = self.settings.num_results if wish.num_results is None else wish.num_results
@@ -216,7 +210,7 @@ class Asking(IndexBase):
 
     def _gathering(self, wish: AskRequest) -> tuple[ContextAssembler, Sequence[str], int]:
         """What assembles the context that is wished, of which sources, and how many items of each."""
-        from research.sources.assembler import Options
+        from research.sources import Options
 
         least = max(FLOOR, self.settings.min_score) if wish.min_score is None else wish.min_score
         options = Options(same_file=wish.same_file, min_score=check("min_score", least, "min_score"))
@@ -243,8 +237,7 @@ class Asking(IndexBase):
 
     def assembler(self, *, tenant: str = "", options: Options | None = None) -> ContextAssembler:
         """What assembles context of this index, for any number of questions at once (seed 002)."""
-        from research.sources.assembler import ContextAssembler
-        from research.sources.searcher import IndexSearcher
+        from research.sources import ContextAssembler, IndexSearcher
 
         if self.exists:
             self.catalog  # noqa: B018  opens it: what is wrong with all of the index is no failure of a source
@@ -259,9 +252,7 @@ class Asking(IndexBase):
 
     def search_code(self, query: str, *, limit: int = 10, language: str | None = None) -> Results[CodeResult]:
         """Functions, classes and methods that fit, by what they do and are called; of one language or of all."""
-        from research.sources.items import CodeSource
-        from research.sources.records import Results
-        from research.sources.searcher import code_result
+        from research.sources import CodeSource, Results, code_result
 
         if not self.exists:
             return Results()
@@ -285,7 +276,7 @@ class Asking(IndexBase):
 
         `everything` also brings the candidates that come after the results.
         """
-        from research.store.catalog.document_names import current_ids
+        from research.store import current_ids
 
         with self.catalog.snapshot() as reader:
             ids = None if doc_ids is None else tuple(current_ids(reader, doc_ids))
@@ -296,14 +287,14 @@ class Asking(IndexBase):
 
     def _brought_up(self, reader: Reader) -> bool:
         if is_outdated(reader):
-            from research.store.fulltext.rebuild import update_if_outdated
+            from research.store import update_if_outdated
 
             update_if_outdated(self._rooms.catalog)
         return self.vectors.sync_if_stale(reader)
 
     def _mix(self, types: Sequence[str]) -> Mix:
         """What a question to several sources is asked with."""
-        from research.sources.mix import Mix, types_of
+        from research.sources import Mix, types_of
 
         wanted = types_of(types)
         return Mix(wanted, [self.source_of(name) for name in wanted])
@@ -314,14 +305,14 @@ class Asking(IndexBase):
             return self.source
         if type_of_context == "memories":
             return self.memory_source
-        from research.sources.items import ITEM_SOURCES
+        from research.sources import ITEM_SOURCES
 
         return self.item_source(ITEM_SOURCES[type_of_context])
 
     def keep_vectors(self, made: Sequence[object], tenant: str) -> None:
         """What a question to several sources has embedded: the next one need not."""
-        from research.search.items import EmbeddedItems, FoundItems
-        from research.sources.memories import Embedded
+        from research.search import EmbeddedItems, FoundItems
+        from research.sources import Embedded
 
         for each in made:
             if isinstance(each, EmbeddedItems):

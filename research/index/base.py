@@ -16,29 +16,20 @@ from research.models import Item, Question
 from research.parallel import Workers
 from research.request import AskRequest
 from research.settings import Settings, check, confidence_value
-from research.store.catalog.catalog import Catalog
-from research.store.files.paths import IndexPaths
+from research.store import Catalog, IndexPaths
 
 if TYPE_CHECKING:
-    from research.context.pipeline import Least
-    from research.context.tokens import TokenCounter
-    from research.conversation.memory import Memories
-    from research.conversation.sessions import Sessions
+    from research.context import Least, TokenCounter
+    from research.conversation import Memories, Sessions
     from research.encoders import TextEncoder
-    from research.experiences.experiences import Experiences
-    from research.experiences.values import Values
+    from research.experiences import Experiences, Values
     from research.filters import Filters
-    from research.governance.access import AllowAll, Principal
-    from research.governance.enforce import PolicyAccess
+    from research.governance import AllowAll, PolicyAccess, Principal
     from research.observe import Recorder
     from research.records import DocumentInfo
-    from research.search.items import FoundItems
-    from research.sources.documents import DocumentsSource
-    from research.sources.items import ItemsSource
-    from research.sources.memories import MemoriesSource
-    from research.store.catalog.reader import Reader
-    from research.store.client import ChromaClient
-    from research.store.vectors.index import VectorIndex
+    from research.search import FoundItems
+    from research.sources import DocumentsSource, ItemsSource, MemoriesSource
+    from research.store import ChromaClient, Reader, VectorIndex
 
 S = TypeVar("S", bound="ItemsSource")
 
@@ -159,7 +150,7 @@ class IndexBase:
     def store_item_vectors(self, found: FoundItems) -> None:
         """Keep what a question embedded, if nobody else is writing for long: the next one need not."""
         if found.fresh is not None:
-            from research.store.catalog.item_writes import write_item_vectors
+            from research.store import write_item_vectors
 
             with suppress(BusyError):
                 write_item_vectors(
@@ -184,7 +175,7 @@ class IndexBase:
         self, reader: Reader, question: Question, items: Sequence[Item], *, look: bool = False
     ) -> list[Item]:
         """Items with the passages that fit a question: pages as documents find them, others by their words."""
-        from research.search.passages import with_passages
+        from research.search import with_passages
 
         pages = [item for item in items if item.ref.kind == "page"]
         found = iter(self.source.with_passages(reader, question, pages, look=look))
@@ -202,7 +193,7 @@ class IndexBase:
 
     def _acting(self) -> Principal:
         """For whom this index acts: whoever runs it, unless it is another's view."""
-        from research.governance.access import owner_principal
+        from research.governance import owner_principal
 
         return self.principal or owner_principal()
 
@@ -212,7 +203,7 @@ class IndexBase:
     def _drop_packages(self) -> None:
         """After a removal: what another server keeps of packages goes, too. The catalog's own went with the removal."""
         if self.settings.redis_url and self.exists:
-            from research.packages.packages import drop_left
+            from research.packages import drop_left
 
             drop_left(self.unrestricted())
 
@@ -222,21 +213,20 @@ class IndexBase:
 
     def _sessions(self) -> Sessions:
         """Conversations, loaded with the first: no other question needs anything of them."""
-        from research.conversation.sessions import Sessions
+        from research.conversation import Sessions
 
         return Sessions(lambda: self.catalog)
 
     def _experience(self) -> Experiences:
-        from research.experiences.experiences import Experiences
-        from research.experiences.intake import Choices
+        from research.experiences import Choices, Experiences
 
         choices = Choices.of(self.settings)
         return Experiences(lambda: self.catalog, lambda: self.exists, self._rooms.create_catalog, choices)
 
     def _values(self, *, whole: bool = False) -> Values:
         """`whole`: of all there is, to look for them anew."""
-        from research.experiences.values import Values
-        from research.sources.items import ExperiencesSource
+        from research.experiences import Values
+        from research.sources import ExperiencesSource
 
         room = self._rooms if whole else self._room
         return Values(lambda: room.catalog, room.items(ExperiencesSource).search, self._rooms.own_encoder)
@@ -249,7 +239,7 @@ class IndexBase:
         if documents is not None and not documents:  # a list that came out empty allows nothing
             return replace(asked, documents=())
         from research.filters import Filters
-        from research.store.catalog.documents import select
+        from research.store import select
 
         restrictions = [filters or Filters(), *([] if documents is None else [Filters(documents=tuple(documents))])]
         scope = select(reader, restrictions, self._relative_to)
@@ -257,13 +247,13 @@ class IndexBase:
         return replace(asked, documents=ids, pages=scope.pages)
 
     def _one(self, reader: Reader, document: str) -> DocumentInfo:
-        from research.store.catalog.document_names import select_one
+        from research.store import select_one
 
         return select_one(reader, document, self._relative_to)
 
     def _least(self, score: float | None, confidence: str | float | None) -> Least:
         """What is wanted at least: as given, or as set."""
-        from research.context.pipeline import Least
+        from research.context import Least
 
         wanted = self.settings.min_confidence if confidence is None else confidence
         return Least(

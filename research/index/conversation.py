@@ -25,7 +25,7 @@ class Conversation(IndexBase):
 
     def session(self, name: str, *, tenant: str = "") -> list[AskedTurn]:
         """The turns of a conversation, oldest first. Raises NothingFoundError if there is none of this name."""
-        from research.conversation.sessions import no_session, session_name
+        from research.conversation import no_session, session_name
 
         tenant = self._tenant(tenant)
         found = self._sessions().turns(session_name(name), tenant) if self.exists else []
@@ -37,7 +37,7 @@ class Conversation(IndexBase):
     def remove_session(self, name: str, *, tenant: str = "") -> RemovedSession:
         """Forget a conversation: its turns, the memories that were told in it, and what was made from them. Raises
         NothingFoundError if there is nothing of this name."""
-        from research.conversation.sessions import no_session, session_name
+        from research.conversation import no_session, session_name
         from research.sessions import RemovedSession
 
         session, tenant = session_name(name), self._tenant(tenant)
@@ -84,7 +84,7 @@ class Conversation(IndexBase):
         self, memories: Iterable[NewMemory | Mapping[str, Any] | str], *, tenant: str = ""
     ) -> list[Memory]:
         """Remember several, in order: texts, records, or objects as `ctx remember --import` reads them."""
-        from research.conversation.intake import read_memory
+        from research.conversation import read_memory
         from research.memories import NewMemory
 
         read = [
@@ -181,7 +181,7 @@ class Conversation(IndexBase):
 
 
 def _having(memories: Iterable[Memory], about: str) -> Iterator[Memory]:
-    from research.store.fulltext.analyzer import analyze
+    from research.store import analyze
 
     wanted = set(analyze(about))
     return (each for each in memories if wanted and wanted <= set(analyze(f"{each.speaker} {each.text}")))

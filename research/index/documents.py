@@ -14,13 +14,12 @@ from research.models import (
     PageView,
     Question,
 )
-from research.store.catalog.documents import all_documents
-from research.store.catalog.pages import document_markdown, get_page, page_ids_at, page_markdown, totals
+from research.store import all_documents, document_markdown, get_page, page_ids_at, page_markdown, totals
 from research.units import Structure
 
 if TYPE_CHECKING:
     from research.records import CodeTree, DocumentInfo, RepositoryInfo
-    from research.store.catalog.reader import Reader
+    from research.store import Reader
 
 
 class Documents(IndexBase):
@@ -29,7 +28,7 @@ class Documents(IndexBase):
     def page(self, document: str, page: int | None = None, *, question: str | None = None) -> PageView:
         """One page as it is stored; with a question also the places on it that match. `document` is a name or an id;
         or a ref, which says which page unless `page` does. A name alone means the first."""
-        from research.store.catalog.document_names import page_of_ref
+        from research.store import page_of_ref
 
         named = page_of_ref(document) if page is None else page
         with self.catalog.snapshot() as reader:
@@ -42,7 +41,7 @@ class Documents(IndexBase):
         one that a ref names. A last page of `filters.LAST_PAGE` is the document's. Raises NothingFoundError if one is
         not there."""
         from research.filters import LAST_PAGE
-        from research.store.catalog.document_names import page_of_ref
+        from research.store import page_of_ref
 
         if not ranges and (named := page_of_ref(document)) is not None:
             ranges = [(named, named)]
@@ -58,8 +57,8 @@ class Documents(IndexBase):
 
     def outline(self, document: str) -> DocumentOutline:
         """A document's table of contents: its headings with their pages, or how its pages begin if it has none."""
-        from research.outline import document_outline
-        from research.store.catalog.pages import page_texts
+        from research.context import document_outline
+        from research.store import page_texts
 
         with self.catalog.snapshot() as reader:
             info = self._one(reader, document)
@@ -71,7 +70,7 @@ class Documents(IndexBase):
     def file_of(self, document: str) -> str | None:
         """Where a document's file is, at any place it was seen; None if it is at none of them. It shows everything, so
         all of the document has to be readable."""
-        from research.store.upkeep.holdings import file_of
+        from research.store import file_of
 
         with self.catalog.snapshot() as reader:
             info = self._one(reader, document)
@@ -94,14 +93,14 @@ class Documents(IndexBase):
 
     def matches(self, text: str, question: str) -> list[tuple[int, int]]:
         """Where in a text the words stand that fit the question: what a view marks."""
-        from research.search.highlights import matches
+        from research.search import matches
 
         return matches(text, question)
 
     def documents(self, *names: str) -> list[DocumentInfo]:
         """All documents, or those that names, paths, patterns, titles or ids mean. A name that means none raises
         NothingFoundError."""
-        from research.store.catalog.document_names import select_documents
+        from research.store import select_documents
 
         with self.catalog.snapshot() as reader:
             found = select_documents(reader, names, self._relative_to) if names else all_documents(reader)
@@ -109,8 +108,7 @@ class Documents(IndexBase):
 
     def document(self, doc_id: str) -> DocumentInfo:
         """The document that an id means: today's, its file's lasting one, or one it had before. Names are none."""
-        from research.store.catalog.document_names import current_ids
-        from research.store.catalog.documents import get_documents
+        from research.store import current_ids, get_documents
 
         with self.catalog.snapshot() as reader:
             found = get_documents(reader, current_ids(reader, [doc_id]))
@@ -120,7 +118,7 @@ class Documents(IndexBase):
 
     def repositories(self) -> list[RepositoryInfo]:
         """The repositories whose commits are in the index."""
-        from research.sources.items import repositories_of
+        from research.sources import repositories_of
 
         if not self.exists:
             return []
@@ -129,7 +127,7 @@ class Documents(IndexBase):
 
     def code_trees(self) -> list[CodeTree]:
         """The folders whose source code is in the index."""
-        from research.sources.items import trees_of
+        from research.sources import trees_of
 
         if not self.exists:
             return []
@@ -144,7 +142,7 @@ class Documents(IndexBase):
 
     def markdown(self, doc_id: str) -> str | None:
         """A document's whole markdown, pages joined by form feeds; None if it is unknown."""
-        from research.store.catalog.document_names import current_ids
+        from research.store import current_ids
 
         with self.catalog.snapshot() as reader:
             found = current_ids(reader, [doc_id])
@@ -155,7 +153,7 @@ class Documents(IndexBase):
     def tag(self, document: str, *tags: str) -> list[DocumentInfo]:
         """Give a document tags, or all that a pattern means. A short write: accepted within a second, also while an
         ingest runs, or BusyError."""
-        from research.store.catalog.labels import add_tags
+        from research.store import add_tags
 
         chosen = self._one_or_pattern(document)
         add_tags(self.catalog, [info.doc_id for info in chosen], tags)
@@ -163,7 +161,7 @@ class Documents(IndexBase):
 
     def untag(self, document: str, *tags: str) -> list[DocumentInfo]:
         """Take tags away; those it has not are no fault."""
-        from research.store.catalog.labels import remove_tags
+        from research.store import remove_tags
 
         chosen = self._one_or_pattern(document)
         remove_tags(self.catalog, [info.doc_id for info in chosen], tags)
@@ -171,15 +169,14 @@ class Documents(IndexBase):
 
     def tags(self, document: str) -> list[str]:
         """A document's tags, in alphabetical order."""
-        from research.store.catalog.labels import tags_of
+        from research.store import tags_of
 
         with self.catalog.snapshot() as reader:
             return tags_of(reader, self._one(reader, document).doc_id)
 
     def all_tags(self) -> dict[str, list[DocumentInfo]]:
         """Every tag in use and the documents that have it."""
-        from research.store.catalog.documents import get_documents
-        from research.store.catalog.labels import all_tags
+        from research.store import all_tags, get_documents
 
         with self.catalog.snapshot() as reader:
             found = {tag: get_documents(reader, ids) for tag, ids in all_tags(reader).items()}
@@ -187,8 +184,8 @@ class Documents(IndexBase):
         return found
 
     def _view(self, reader: Reader, info: DocumentInfo, page: int, question: str | None) -> PageView:
-        from research.sources.base import labelled
-        from research.sources.documents import page_item
+        from research.context import labelled
+        from research.sources import page_item
 
         stored = get_page(reader, info.doc_id, page) if 0 < page <= info.num_pages else None
         if stored is None:
@@ -202,7 +199,7 @@ class Documents(IndexBase):
         return PageView(item, info.num_pages, stored.error, problem=problem)
 
     def _one_or_pattern(self, document: str) -> list[DocumentInfo]:
-        from research.store.catalog.document_names import ambiguous, is_pattern
+        from research.store import ambiguous, is_pattern
 
         found = self.documents(document)
         if len(found) > 1 and not is_pattern(document, found):

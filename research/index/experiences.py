@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any, BinaryIO
 
-    from research.experiences.records import (
+    from research.experiences import (
         Experience,
         ExperienceResults,
         Imported,
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
         Value,
         ValueResults,
     )
-    from research.experiences.records import Removed as RemovedExperiences
-    from research.search.items import Where
-    from research.store.catalog.reader import Reader
+    from research.experiences import Removed as RemovedExperiences
+    from research.search import Where
+    from research.store import Reader
 
 
 class ExperienceMethods(IndexBase):
@@ -80,7 +80,7 @@ class ExperienceMethods(IndexBase):
 
     def import_experience_lines(self, stream: BinaryIO) -> ImportedLines:
         """The same from JSON Lines. A line that cannot be read costs itself alone."""
-        from research.experiences.experiences import import_lines, lines_of
+        from research.experiences import import_lines, lines_of
 
         return import_lines(self._experience(), lines_of(stream))
 
@@ -119,8 +119,8 @@ class ExperienceMethods(IndexBase):
     ) -> ExperienceResults:
         """Experiences that fit, on one axis: full, strategy, surprise or root_cause. What there is not raises
         UsageError with the choices."""
-        from research.experiences.records import ExperienceResults
-        from research.sources.items import ExperiencesSource
+        from research.experiences import ExperienceResults
+        from research.sources import ExperiencesSource
 
         source = self.item_source(ExperiencesSource)
         asked = partial(self.experiences_where, axis=axis, domain=domain, strategy=strategy, outcome=outcome)
@@ -136,13 +136,13 @@ class ExperienceMethods(IndexBase):
 
     def experiences_where(self, reader: Reader | None, **restricted: str | None) -> Where:
         """What the metadata of experiences must be, for a search of an axis, domain, strategy or outcome."""
-        from research.sources.items import ExperiencesSource
+        from research.sources import ExperiencesSource
 
         return self.item_source(ExperiencesSource).restriction(reader, self._experience().choices, **restricted)
 
     def values(self, *, axis: str | None = None) -> list[Value]:
         """What experiences have in common, of an axis or of all; the largest clusters first."""
-        from research.experiences.intake import axis_of
+        from research.experiences import axis_of
 
         wanted = None if axis is None else axis_of(axis)
         found = self._values().listed(wanted) if self.exists else []
@@ -155,8 +155,7 @@ class ExperienceMethods(IndexBase):
     def rebuild_values(self, *, force: bool = True, seconds: float = 60.0) -> Rebuilt:
         """Look for values anew; without `force` only where the setting `values_after` says that it is due and
         scikit-learn is there. Takes seconds, for thousands of experiences more; experiences may be told meanwhile."""
-        from research.experiences.clusters import is_installed
-        from research.experiences.records import Rebuilt
+        from research.experiences import Rebuilt, is_installed
 
         if not force:
             if not self.exists:
@@ -185,9 +184,8 @@ class ExperienceMethods(IndexBase):
 
     def search_values(self, query: str, *, axis: str | None = None, limit: int = 10) -> ValueResults:
         """Values that fit, of one axis or of all."""
-        from research.experiences.intake import axis_of
-        from research.experiences.records import ValueResults
-        from research.sources.items import ValuesSource
+        from research.experiences import ValueResults, axis_of
+        from research.sources import ValuesSource
 
         where = None if axis is None else {"axis": axis_of(axis)}
         if not self.exists:
@@ -203,9 +201,9 @@ class ExperienceMethods(IndexBase):
     def embed_experiences(self, *, seconds: float = 10.0) -> int:
         """Make vectors for experiences that have none, for about so long. How many items still wait; a question embeds
         what it can in a second."""
-        from research.search.items import FoundItems
-        from research.sources.items import ExperiencesSource
-        from research.store.catalog.items import numbers_without_vectors
+        from research.search import FoundItems
+        from research.sources import ExperiencesSource
+        from research.store import numbers_without_vectors
 
         if not self.exists:
             return 0
@@ -219,6 +217,6 @@ class ExperienceMethods(IndexBase):
 
 
 def _ref_of(told: Experience | Value) -> str:
-    from research.experiences.records import Value
+    from research.experiences import Value
 
     return f"{'value' if isinstance(told, Value) else 'experience'}:{told.id}"

@@ -13,16 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from research.governance.access import Action, MemoryAccessDecision, Principal
-    from research.governance.audit import Audit
-    from research.governance.labels import Labels
-    from research.graph.neighbourhood import Neighbourhood, ShownGraph
-    from research.graph.update import GraphUpdate
-    from research.index import Index
-    from research.packages.builder import Fitting
-    from research.packages.package import ContextPackage
-    from research.packages.packages import Packages
-    from research.packages.request import ContextBuildRequest
+    from research.governance import Action, Audit, Labels, MemoryAccessDecision, Principal
+    from research.graph import GraphUpdate, Neighbourhood, ShownGraph
+    from research.index.index import Index
+    from research.packages import ContextBuildRequest, ContextPackage, Fitting, Packages
 
 
 class Governed(IndexBase):
@@ -63,11 +57,11 @@ class Governed(IndexBase):
     ) -> Neighbourhood:
         """What is near to these refs in the graph. What it lacks is brought into it first, for about so long and if
         nobody else is writing; `complete` tells whether that was all."""
-        from research.graph.neighbourhood import neighbourhood
+        from research.graph import find_neighbourhood
 
         complete = self.graph_update(seconds=seconds).complete
         with self.catalog.snapshot() as reader:
-            found = neighbourhood(reader, refs, hops=hops, kinds=kinds, limit=limit, tenant=self._tenant(tenant))
+            found = find_neighbourhood(reader, refs, hops=hops, kinds=kinds, limit=limit, tenant=self._tenant(tenant))
         self.access.shown(found.nodes, "graph", lambda node: node.ref)
         return replace(found, complete=complete)
 
@@ -81,7 +75,7 @@ class Governed(IndexBase):
     ) -> ShownGraph:
         """The same with titles, for people. `things` are refs, ends of refs of code, or names of documents. Raises
         NothingFoundError for one that is not there."""
-        from research.graph.neighbourhood import shown_graph, started_from
+        from research.graph import shown_graph, started_from
 
         self.graph_update(seconds=5.0)
         with self.catalog.snapshot() as reader:
@@ -92,14 +86,14 @@ class Governed(IndexBase):
 
     def graph_update(self, *, seconds: float | None = None) -> GraphUpdate:
         """Bring the graph up to what is in the index, for about so long."""
-        from research.graph.update import GraphUpdate, is_behind, update_graph
+        from research.graph import GraphUpdate, is_behind, update_graph
 
         whole = self._rooms.catalog
         return update_graph(whole, seconds=seconds) if is_behind(whole) else GraphUpdate()
 
     def labels(self) -> Labels:
         """What things are to a policy: classification, status, module, project; given, taken away, listed, proposed."""
-        from research.governance.labels import Labels
+        from research.governance import Labels
 
         return Labels(
             lambda: self._rooms.catalog,
@@ -113,7 +107,7 @@ class Governed(IndexBase):
     ) -> MemoryAccessDecision:
         """What the policy decides about these, for anybody. Nothing is given out or recorded. `policy` is a file or
         folder in place of that of the settings."""
-        from research.governance.policy import MemoryAccessPolicy
+        from research.governance import MemoryAccessPolicy
 
         found = MemoryAccessPolicy(policy or self.settings.policy, index=self.paths.root)
         with self._rooms.catalog.snapshot() as reader:
@@ -126,7 +120,7 @@ class Governed(IndexBase):
     def _packages(self) -> Packages:
         """Packages, loaded with the first: no question needs anything of them. All views share them."""
         if self._rooms.packages is None:
-            from research.packages.packages import packages_of
+            from research.packages import packages_of
 
             self._rooms.keep_packages(packages_of(cast("Index", self.unrestricted())))
         assert self._rooms.packages is not None

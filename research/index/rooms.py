@@ -9,26 +9,19 @@ import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING, TypeVar
 
-from research.governance.access import AllowAll
-from research.store.catalog.catalog import Catalog
-from research.store.vectors.index import ChromaIndex, VectorIndex
+from research.governance import AllowAll
+from research.store import Catalog, ChromaIndex, VectorIndex
 
 if TYPE_CHECKING:
-    from research.context.tokens import TokenCounter
-    from research.conversation.memory import Memories
+    from research.context import TokenCounter
+    from research.conversation import Memories
     from research.encoders import TextEncoder
-    from research.governance.access import MemoryAccessDecision, Principal
-    from research.governance.audit import Audit
-    from research.governance.enforce import PolicyAccess
-    from research.governance.policy import MemoryAccessPolicy
+    from research.governance import Audit, MemoryAccessDecision, MemoryAccessPolicy, PolicyAccess, Principal
     from research.observe import Recorder
-    from research.packages.packages import Packages
+    from research.packages import Packages
     from research.settings import Settings
-    from research.sources.documents import DocumentsSource
-    from research.sources.items import ItemsSource
-    from research.sources.memories import MemoriesSource
-    from research.store.catalog.reader import Reader
-    from research.store.files.paths import IndexPaths
+    from research.sources import DocumentsSource, ItemsSource, MemoriesSource
+    from research.store import IndexPaths, Reader
 
 S = TypeVar("S", bound="ItemsSource")
 
@@ -83,7 +76,7 @@ class Rooms:
     def documents(self) -> DocumentsSource:
         """Documents as a source, made with the first question: what it imports is not needed by everything else."""
         if self._documents is None:
-            from research.sources.documents import DocumentsSource
+            from research.sources import DocumentsSource
 
             made = DocumentsSource(self.vectors, self._settings, self._encoder, self.recorder)
             with self._opening:
@@ -101,7 +94,7 @@ class Rooms:
     @property
     def memories(self) -> Memories:
         if self._memories is None:
-            from research.conversation.memory import Memories
+            from research.conversation import Memories
 
             made = Memories(
                 lambda: self.catalog,
@@ -115,13 +108,12 @@ class Rooms:
 
     def seen_by(self, principal: Principal | None) -> Rooms:
         """What this principal may see, or the owner; all of it to its owner without a policy."""
-        from research.governance.policy_files import has_policies
+        from research.governance import has_policies
 
         owns = principal is None or principal.owner
         if owns and self._policy is None and not has_policies(self._settings.policy):
             return self  # nothing more is loaded for it
-        from research.governance.access import owner_principal
-        from research.governance.policy import MemoryAccessPolicy
+        from research.governance import MemoryAccessPolicy, owner_principal
 
         with self._opening:
             self._policy = self._policy or MemoryAccessPolicy(self._settings.policy, index=self._paths.root)
@@ -137,7 +129,7 @@ class Rooms:
 
     def policy_access(self, principal: Principal, policy: MemoryAccessPolicy) -> PolicyAccess:
         """What a policy makes of this principal, whether it is in force or not."""
-        from research.governance.enforce import PolicyAccess
+        from research.governance import PolicyAccess
 
         return PolicyAccess(
             principal, policy, self._settings, lambda: self.catalog, recorder=self.recorder, audit=self._record
@@ -145,7 +137,7 @@ class Rooms:
 
     def audit(self) -> Audit:
         if self._audit is None:
-            from research.governance.audit import Audit
+            from research.governance import Audit
 
             self._audit = Audit(self._paths, lambda: self.catalog, self._settings)
         return self._audit
@@ -158,14 +150,14 @@ class Rooms:
     def counter(self) -> TokenCounter:
         """One for all questions: it remembers the words it has counted."""
         if self._counter is None:
-            from research.context.tokens import TokenCounter
+            from research.context import TokenCounter
 
             self._counter = TokenCounter(self._settings.token_encoding)
         return self._counter
 
     def own_encoder(self, reader: Reader) -> TextEncoder:
         """The index's own; the embedded one where nothing was embedded yet."""
-        from research.store.catalog.vectors import encoder_of
+        from research.store import encoder_of
 
         if self._encoder is not None or encoder_of(reader):
             return self.documents.encoder(reader)
@@ -177,7 +169,7 @@ class Rooms:
 
     def create_catalog(self) -> None:
         if not self._paths.exists:
-            from research.store.files.paths import write_lock
+            from research.store import write_lock
 
             with write_lock(self._paths, wait=1.0), Catalog(self._paths, writable=True):
                 pass
@@ -214,7 +206,7 @@ class Rooms:
     def memory_source(self) -> MemoriesSource:
         """Memories as a source, made with the first that are searched: to be told one needs none of it."""
         if self._searched_memories is None:
-            from research.sources.memories import MemoriesSource
+            from research.sources import MemoriesSource
 
             made = MemoriesSource(self.own_encoder)
             with self._opening:
@@ -236,7 +228,7 @@ class Restricted(Rooms):
         whole = self._whole.catalog
         with self._opening:
             if self._catalog is None:
-                from research.store.catalog.restricted import RestrictedCatalog
+                from research.store import RestrictedCatalog
 
                 self._catalog = RestrictedCatalog(
                     whole, self.access.see, lambda: self.access.revision, self.access.tenant

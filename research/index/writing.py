@@ -10,8 +10,7 @@ from research.models import ResearchContext
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from research.answer.answering import AnswerWriter, CheckedAnswer
-    from research.answer.prompt import Prompt
+    from research.answer import AnswerWriter, CheckedAnswer, Prompt
 
 
 class Writing(IndexBase):
@@ -20,7 +19,7 @@ class Writing(IndexBase):
     def writer(self, *, with_pictures: bool = False) -> AnswerWriter:
         """What writes answers from contexts with the model that the settings name, for any number of them.
         `with_pictures` also sends pictures of the first pages. Raises UsageError if they name none."""
-        from research.answer.answering import AnswerWriter
+        from research.answer import AnswerWriter
 
         counter = self._rooms.counter()
         return AnswerWriter(self.settings, counter=counter, with_pictures=with_pictures, recorder=self.recorder)
@@ -45,13 +44,13 @@ class Writing(IndexBase):
 
     def prompt(self, context: ResearchContext, *, with_pictures: bool = False) -> Prompt:
         """What a model would get for a context, exactly: also where none is named yet. Nothing is sent."""
-        from research.answer.answering import prompt_for
+        from research.answer import prompt_for
 
         sent = self._sendable(context)
         return prompt_for(sent, self.settings, self._rooms.counter(), with_pictures=with_pictures)
 
     def _sendable(self, context: ResearchContext) -> ResearchContext:
         """A context as the model that the settings name may get it."""
-        from research.answer.model.local import LOCAL
+        from research.answer import LOCAL
 
         return context if self.settings.model == LOCAL else self.access.without_unsendable(context)

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Self
 
 from research.errors import CtxError, UsageError
-from research.observe import TRACE, Ended
+from research.observe.recorder import TRACE, Ended
 
 try:
     from opentelemetry import context as contexts

@@ -15,7 +15,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from research.errors import CtxError
-from research.observe import Ended, log_failure
+from research.observe.recorder import Ended, log_failure
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry, Counter, Histogram

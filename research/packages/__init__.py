@@ -2,3 +2,27 @@
 
 ContextBuildRequest → vectors, metadata and graph, side by side → blended score → govern → fit → ContextPackage
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from research.lazy import exports
+
+if TYPE_CHECKING:
+    from research.packages.builder import Fitting
+    from research.packages.cache import shown_address
+    from research.packages.package import ContextPackage, published
+    from research.packages.packages import Packages, drop_left, packages_of
+    from research.packages.request import MOST_PINNED, ContextBuildRequest
+else:
+    __getattr__, __all__ = exports(
+        __name__,
+        {
+            "builder": "Fitting",
+            "cache": "shown_address",
+            "package": "ContextPackage published",
+            "packages": "Packages drop_left packages_of",
+            "request": "ContextBuildRequest MOST_PINNED",
+        },
+    )

@@ -10,10 +10,9 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from research.context.fit import Fitted, fit
-from research.context.render.mixed import CitedItems
+from research.context import CitedItems, Fitted, fit_items
 from research.filters import read_time
-from research.governance.access import MemoryAccessDecision, Principal
+from research.governance import MemoryAccessDecision, Principal
 from research.models import REDACTED, REFERENCE_ONLY, Item, page_link
 from research.packages import near, ranking, retrieval
 from research.packages.governor import Decided, Governed, Governor
@@ -23,11 +22,11 @@ from research.packages.request import ContextBuildRequest
 from research.packages.retrieval import Answer, Retrieve, answer_of
 from research.parallel import Call
 from research.settings import FLOOR
-from research.store.catalog.packages import uses_of
+from research.store import uses_of
 
 if TYPE_CHECKING:
     from research.index import Index
-    from research.store.catalog.reader import Reader
+    from research.store import Reader
 
 
 def link_of(item: Item) -> str:
@@ -103,7 +102,7 @@ class PackageBuilder:
         shown = {str(item.ref): each for each, item in zip(allowed, items, strict=True)}
 
         def within(tokens: int) -> ContextPackage:
-            fitted = fit(items, tokens, PackageItems(), self.index.counter)
+            fitted = fit_items(items, tokens, PackageItems(), self.index.counter)
             placed = [shown[str(item.ref)] for item in fitted.items]
             pinned_out = _pinned_out(pinned, {each.ranked.candidate.ref for each in placed})
             excluded = Excluded(budget=len(decided.allowed) - len(placed), outside=outside)

@@ -17,16 +17,14 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from research.errors import BusyError, CtxError, UsageError
-from research.store.catalog import packages as rows
-from research.store.catalog.packages import CachedRow
-from research.store.files.marker import index_id
-from research.store.files.paths import IndexPaths
+from research.store import CachedRow, IndexPaths, index_id
+from research.store import packages as rows
 
 if TYPE_CHECKING:
     from redis import Redis
 
     from research.settings import Settings
-    from research.store.catalog.catalog import Catalog
+    from research.store import Catalog
 
 T = TypeVar("T")
 

@@ -13,16 +13,14 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from research.errors import CtxError
-from research.governance.access import AllowAll, MemoryAccessDecision, Principal, Resource, Ruling
-from research.governance.resources import resources_of
+from research.governance import AllowAll, MemoryAccessDecision, Principal, Resource, Ruling, resources_of
 from research.models import REFERENCE_ONLY
 from research.packages.ranking import Ranked
 from research.parallel import Call, Workers
 
 if TYPE_CHECKING:
-    from research.governance.enforce import PolicyAccess
-    from research.store.catalog.catalog import Catalog
-    from research.store.catalog.reader import Reader
+    from research.governance import PolicyAccess
+    from research.store import Catalog, Reader
 
 PURPOSE = "package"
 OWNER_RULE = "owner"

@@ -11,11 +11,18 @@ import heapq
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from research.graph.boost import neighbour_scores, references_said, seeds_of
-from research.graph.neighbourhood import MOST_NODES, WEIGHTS, Neighbourhood, neighbourhood
+from research.graph import (
+    MOST_NODES,
+    WEIGHTS,
+    Neighbourhood,
+    find_neighbourhood,
+    neighbour_scores,
+    references_said,
+    seeds_of,
+)
 from research.packages.ranking import TYPE_OF_KIND, Candidate, load
 from research.packages.retrieval import Answer
-from research.store.fulltext.analyzer import analyze, analyze_name
+from research.store import analyze, analyze_name
 
 if TYPE_CHECKING:
     from research.index import Index
@@ -50,7 +57,7 @@ def retrieve(
     complete = index.graph_update(seconds=_UPDATE_SECONDS).complete
     hops, most = request.retrieval.limits.hops, min(MOST_NODES, _NODES * limit + len(seeds))
     with index.catalog.snapshot() as reader:  # the gate decides about all candidates at once, later
-        near = neighbourhood(reader, seeds, hops=hops, limit=most, tenant=tenant)
+        near = find_neighbourhood(reader, seeds, hops=hops, limit=most, tenant=tenant)
     known = {each.ref: each for each in found}
     nearness = spread(near, seeds)
     for ref, worth in _referred(request.intent, near, found).items():

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from research.errors import BusyError, CtxError, NothingFoundError, PackageRequestError
-from research.governance.access import MemoryAccessDecision, Principal
+from research.governance import MemoryAccessDecision, Principal
 from research.observe import current_trace, telling, traced
 from research.packages.builder import Built, Fitting, Ids, PackageBuilder, new_id
 from research.packages.cache import Cached, PackageCache, cache_for
@@ -29,14 +29,12 @@ from research.packages.governor import PURPOSE, Governor
 from research.packages.package import ContextPackage
 from research.packages.request import ContextBuildRequest, read_request
 from research.parallel import Call, SingleFlight
-from research.store.catalog import packages as store
-from research.store.catalog.labels import content_revision
-from research.store.catalog.packages import StoredPackage, StoredRequest, Whose, remove_projections, store_projection
+from research.store import StoredPackage, StoredRequest, Whose, content_revision, remove_projections, store_projection
+from research.store import packages as store
 
 if TYPE_CHECKING:
-    from research.index import Index
-    from research.index.base import IndexBase
-    from research.store.catalog.catalog import Catalog
+    from research.index import Index, IndexBase
+    from research.store import Catalog
 
 _WRITE_SECONDS = 5.0  # that a record waits for whoever writes
 

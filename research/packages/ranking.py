@@ -19,19 +19,23 @@ from research.filters import read_time
 from research.models import SUPERSEDED, Item, Question, Ref
 from research.packages.package import ScoreParts
 from research.packages.request import PARTS, Origin
-from research.search.items import FoundItem
-from research.sources.documents import page_item
-from research.sources.items import ITEM_SOURCES, ItemsSource
-from research.sources.memories import memory_item
-from research.store.catalog.document_names import current_ids
-from research.store.catalog.items import StoredItem, find_item, list_items
-from research.store.catalog.memories import get_memories, numbers_of
-from research.store.catalog.packages import Uses
-from research.store.catalog.pages import get_pages_with_text, page_ids_at
+from research.search import FoundItem
+from research.sources import ITEM_SOURCES, ItemsSource, memory_item, page_item
+from research.store import (
+    StoredItem,
+    Uses,
+    current_ids,
+    find_item,
+    get_memories,
+    get_pages_with_text,
+    list_items,
+    numbers_of,
+    page_ids_at,
+)
 
 if TYPE_CHECKING:
     from research.index import Index
-    from research.store.catalog.reader import Reader
+    from research.store import Reader
 
 TYPE_OF_KIND: Mapping[str, str] = {
     "page": "documents",

@@ -15,7 +15,7 @@ from pydantic.alias_generators import to_camel
 
 from research.errors import PackageRequestError
 from research.models import Ref
-from research.sources.records import CONTEXT_TYPES
+from research.sources import CONTEXT_TYPES
 
 if TYPE_CHECKING:
     from research.settings import Settings

@@ -14,6 +14,7 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
+from research.context import Retrieved
 from research.errors import CtxError, NothingFoundError, UsageError
 from research.filters import Filters, read_time
 from research.memories import Within
@@ -22,18 +23,15 @@ from research.packages.package import RetrievalCoverage
 from research.packages.ranking import Candidate, item_sources, load
 from research.packages.request import ContextBuildRequest, MetadataFilters, Scope
 from research.parallel import Outcome
-from research.search.items import FoundItem
-from research.sources.base import Retrieved
-from research.sources.memories import memory_item
-from research.store.catalog.items import item_times
-from research.store.catalog.memories import list_memories
-from research.store.catalog.pages import totals
+from research.search import FoundItem
+from research.sources import memory_item
+from research.store import item_times, list_memories, totals
 
 if TYPE_CHECKING:
-    from research.governance.access import Principal, Resource
+    from research.governance import Principal, Resource
     from research.index import Index
     from research.packages.request import ContextBuildRequest
-    from research.store.catalog.reader import Reader
+    from research.store import Reader
 
 _DRAWN = 1_000  # of a source, where the scope leaves only some
 
@@ -182,7 +180,7 @@ def _documents_matching(
 def _documents_left(
     index: Index, reader: Reader, question: Question, filters: MetadataFilters, resources: Resources
 ) -> list[str]:
-    from research.store.catalog.documents import all_documents
+    from research.store import all_documents
 
     known = {each.doc_id: each for each in all_documents(reader)}
     chosen = [doc_id for doc_id in known if question.documents is None or doc_id in question.documents]
@@ -214,7 +212,7 @@ def _memories(reader: Reader, tenant: str, filters: MetadataFilters) -> Iterator
 
 def _item_refs(reader: Reader, kind: str, filters: MetadataFilters) -> Iterator[Any]:
     """The items of a kind that are left, the newest first; of an experience the whole of it."""
-    from research.store.catalog.items import get_items, item_metadata
+    from research.store import get_items, item_metadata
 
     facts = dict(item_metadata(reader, kind)) if filters.where or kind == "experience" else {}
     numbers = []
@@ -282,7 +280,7 @@ def documents_within(reader: Reader, scope: Scope, resources: Resources) -> list
     """The documents of the scope's project and module; None: all."""
     if scope.project is None and scope.module is None:
         return None
-    from research.store.catalog.documents import all_documents
+    from research.store import all_documents
 
     first = {f"page:{each.doc_id}#1": each.doc_id for each in all_documents(reader)}
     return [first[ref] for ref in within_scope(reader, scope, list(first), resources)]

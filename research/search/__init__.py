@@ -1,0 +1,47 @@
+"""Search inside one source: legs, their fusion, rewriters, boosters and rerankers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from research.lazy import exports
+
+if TYPE_CHECKING:
+    from research.search.boosters.collection import CollectionBooster
+    from research.search.boosters.document_parts import DocumentPartsBooster, opened, part_note
+    from research.search.boosters.page_references import LANGUAGES, PageReferencesBooster
+    from research.search.calibration import Evidence, calibrate
+    from research.search.engine import Engine
+    from research.search.highlights import Highlighter, RowOrder, matches, page_snippet
+    from research.search.items import EmbeddedItems, FoundItem, FoundItems, ItemSearch, Ranking, Where
+    from research.search.legs import DEFAULT_WEIGHTS, Found, LexicalLeg, PageOrder, SearchOutcome
+    from research.search.memories.ranking import Ranked, allowed, rank, read_question
+    from research.search.memories.view import View, Views
+    from research.search.passages import BEST, YEAR, with_passages, years_asked
+    from research.search.reranker import PageReranker, describe
+    from research.search.rewriters.base import Rewriters
+    from research.search.rewriters.names import is_a_word, naming
+    from research.search.vector_legs import DenseLeg, QuestionEncoder, VisualLeg
+    from research.search.versions import NewestFirst, version_of
+else:
+    __getattr__, __all__ = exports(
+        __name__,
+        {
+            "boosters.collection": "CollectionBooster",
+            "boosters.document_parts": "DocumentPartsBooster opened part_note",
+            "boosters.page_references": "LANGUAGES PageReferencesBooster",
+            "calibration": "Evidence calibrate",
+            "engine": "Engine",
+            "highlights": "Highlighter RowOrder matches page_snippet",
+            "items": "EmbeddedItems FoundItem FoundItems ItemSearch Ranking Where",
+            "legs": "DEFAULT_WEIGHTS Found LexicalLeg PageOrder SearchOutcome",
+            "memories.ranking": "Ranked allowed rank read_question",
+            "memories.view": "View Views",
+            "passages": "BEST YEAR with_passages years_asked",
+            "reranker": "PageReranker describe",
+            "rewriters.base": "Rewriters",
+            "rewriters.names": "is_a_word naming",
+            "vector_legs": "DenseLeg QuestionEncoder VisualLeg",
+            "versions": "NewestFirst version_of",
+        },
+    )

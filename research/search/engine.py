@@ -36,10 +36,7 @@ from research.search.legs import (
     Weights,
     pages_with_text,
 )
-from research.store.catalog.documents import Scope
-from research.store.catalog.page_vectors import count_unseen
-from research.store.catalog.pages import StoredPage, get_pages, places_of, totals
-from research.store.catalog.reader import Reader
+from research.store import Reader, Scope, StoredPage, count_unseen, get_pages, places_of, totals
 from research.units import Structure
 
 if TYPE_CHECKING:

@@ -20,9 +20,7 @@ from research.search.passages import PageEvidence, Piece, WantedWords
 from research.search.rewriters.base import row_names
 from research.search.rewriters.names import naming as named_documents
 from research.search.vector_legs import QuestionEncoder, VisualLeg, lines_match_encoder
-from research.store.catalog import page_vectors, vectors
-from research.store.catalog.page_vectors import visual_side
-from research.store.fulltext.analyzer import SIGNS, analyze
+from research.store import SIGNS, analyze, chunk_vectors, page_vectors, visual_side
 from research.text import UNSPACED
 from research.units import Structure
 
@@ -31,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from research.encoders import TextEncoder
-    from research.store.catalog.reader import Reader
+    from research.store import Reader
 
 _MOST = 3  # boxes a page: more would be the whole of it
 _AS_GOOD = 0.8  # of the best place's score, for a second one to be marked on a picture
@@ -81,7 +79,7 @@ class Highlighter:
             with suppress(CtxError):  # its leg has told why
                 asked = self._encoder.vector(reader, question)
         page_ids = [page_id for page_id, *_ in new]
-        chunks = vectors.nearest_on_pages(reader, page_ids, asked) if asked is not None else {}
+        chunks = chunk_vectors.nearest_on_pages(reader, page_ids, asked) if asked is not None else {}
         lines = _lines(reader, page_ids, asked) if asked is not None else {}
         naming = named_documents(question, reader)
         weights = {term.word: term.idf for term in terms_of(reader, question)}
@@ -171,7 +169,7 @@ def _cosines(encoder: TextEncoder, texts: Sequence[str], asked: NDArray[np.float
 
 def by_model(reader: Reader, asked: NDArray[np.float32], page_ids: Sequence[int]) -> dict[int, list[Passage]]:
     """By a visual model: for every vector of the question (n_tokens, dim) the patch that answers it best."""
-    from research.encoders.maxsim import unpack
+    from research.encoders import unpack
 
     found: dict[int, list[Passage]] = {page_id: [] for page_id in page_ids}
     for page_id, packed, boxes in page_vectors.seen_of(reader, page_ids):
@@ -185,12 +183,12 @@ def _lines(reader: Reader, page_ids: Sequence[int], asked: NDArray[np.float32]) 
     lined = page_vectors.embedded_lines_of(reader, page_ids) if lines_match_encoder(reader) else {}
     if not lined:
         return {}
-    from research.encoders.maxsim import unpack
+    from research.encoders import unpack
 
     return {
         page_id: [
             Piece(line.text, line.box, float(cosine))
-            for line, cosine in zip(lines, vectors.cosines(unpack(packed), asked), strict=True)
+            for line, cosine in zip(lines, chunk_vectors.cosines(unpack(packed), asked), strict=True)
         ]
         for page_id, (lines, packed) in lined.items()
     }

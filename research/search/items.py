@@ -12,28 +12,32 @@ import numpy as np
 
 from research.errors import CtxError
 from research.search.calibration import POOL, Evidence, calibrate
-from research.store.catalog.items import (
+from research.store import (
     KindState,
     Scalar,
     StoredItem,
+    WordWeights,
+    asked_words,
     changed_after,
     fitting_parts,
     get_items,
     item_measures,
     item_metadata,
+    item_terms,
     item_vectors,
     kind_state,
     mean_length,
     pending_items,
+    score_words,
+    titled,
 )
-from research.store.fulltext.item_words import WordWeights, asked_words, item_terms, score_words, titled
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from research.encoders import TextEncoder
-    from research.store.catalog.reader import Reader
+    from research.store import Reader
 
 Floats: TypeAlias = "NDArray[np.float64]"
 

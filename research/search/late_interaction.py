@@ -12,17 +12,21 @@ import threading
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from research.encoders.allowed import check_allowed
-from research.encoders.colpali import VisualEncoder, load_visual_encoder
-from research.encoders.maxsim import CANDIDATES, EXACT_PAGES, PackedPages, first_stage, score, stack
+from research.encoders import (
+    CANDIDATES,
+    EXACT_PAGES,
+    PackedPages,
+    VisualEncoder,
+    check_allowed,
+    first_stage,
+    load_visual_encoder,
+    score,
+    stack,
+)
 from research.errors import CtxError
 from research.models import Question
 from research.search.legs import Hit, Hits
-from research.store.catalog import page_vectors
-from research.store.catalog.page_vectors import visual_side
-from research.store.catalog.reader import Reader
-from research.store.vectors.generations import VISUAL
-from research.store.vectors.index import VectorIndex
+from research.store import VISUAL, Reader, VectorIndex, page_vectors, visual_side
 
 if TYPE_CHECKING:
     import numpy as np

@@ -9,11 +9,19 @@ from itertools import islice, pairwise
 from typing import NamedTuple, Protocol
 
 from research.models import AnsweredBy, Coverage, FoundPart, LegScore, Question, Rewrite
-from research.store.catalog.pages import StoredPage, documents_of, get_pages_with_text, page_ids_of, totals
-from research.store.catalog.reader import Reader
-from research.store.fulltext import search
-from research.store.fulltext.analyzer import analyze, analyze_name
-from research.store.fulltext.search import Floors, Term
+from research.store import (
+    Floors,
+    Reader,
+    StoredPage,
+    Term,
+    analyze,
+    analyze_name,
+    documents_of,
+    get_pages_with_text,
+    page_ids_of,
+    search,
+    totals,
+)
 from research.units import Structure
 
 

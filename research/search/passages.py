@@ -10,13 +10,13 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from research.boxes import Box, rounded, union
-from research.context.sections import section_path
+from research.context import section_path
 from research.models import Item, Passage
-from research.store.fulltext.analyzer import analyze, analyze_name
+from research.store import analyze, analyze_name
 from research.units import Unit, is_caption, values_of
 
 if TYPE_CHECKING:
-    from research.store.catalog.vectors import ComparedChunk
+    from research.store import ComparedChunk
 
 _PHRASES = re.compile(
     r"\bhow (?:many|much|long|old|far|often|large|big|high|tall|fast|late|early|deep|wide|heavy)\b"

@@ -18,21 +18,25 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from research.addresses import RERANKER_KEY, is_reranker_address, reranker_address
 from research.api_client import TIMEOUT, ApiClient
-from research.encoders import checkpoints, usable_cores
-from research.encoders.checkpoints import check_files
-from research.encoders.libraries import allow_torchvision, quiet
-from research.encoders.minilm import load_session, without_surrogates
-from research.encoders.sentence_transformers import check_package
+from research.encoders import (
+    allow_torchvision,
+    check_files,
+    check_package,
+    checkpoints,
+    load_session,
+    quiet,
+    usable_cores,
+    without_surrogates,
+)
 from research.errors import AddressError, CtxError, EncoderUnavailable
 from research.models import Item, LegScore, Question, Ref
 from research.search.legs import Chosen, Ranked, Reranked
-from research.store.catalog.pages import get_pages_with_text
+from research.store import get_pages_with_text
 from research.text import embedding_text
 
 if TYPE_CHECKING:
     from research.search.highlights import Highlighter
-    from research.store.catalog.pages import StoredPage
-    from research.store.catalog.reader import Reader
+    from research.store import Reader, StoredPage
 
 _NO_TEXTS = "`texts`"  # what the other kind of server misses, in its error
 

@@ -19,10 +19,7 @@ from typing import TYPE_CHECKING
 from research.errors import CtxError
 from research.models import Question
 from research.search.legs import Hit, Hits, Leg
-from research.store.catalog import page_vectors, vectors
-from research.store.catalog.page_vectors import visual_side
-from research.store.catalog.reader import Reader
-from research.store.vectors.index import VectorIndex
+from research.store import Reader, VectorIndex, chunk_vectors, page_vectors, visual_side
 
 if TYPE_CHECKING:
     import numpy as np
@@ -65,14 +62,14 @@ class QuestionEncoder:
     def encoder(self, reader: Reader) -> TextEncoder:
         if self._given is not None:
             return self._given
-        name = vectors.encoder_of(reader)
+        name = chunk_vectors.encoder_of(reader)
         if not name:
             raise CtxError("no document has vectors yet", hint="finish with: ctx ingest PATH")
         from research.encoders import is_embedded, load_remembered
 
         if self._check is not None and not is_embedded(name):
             self._check(name)
-        dim, sketch = vectors.dim_of(reader), vectors.sketch_of(reader)
+        dim, sketch = chunk_vectors.dim_of(reader), chunk_vectors.sketch_of(reader)
         with self._loading:
             if self._loaded is None or self._loaded[0] != (name, dim, sketch):
                 encoder = load_remembered(
@@ -108,8 +105,8 @@ class DenseLeg:
         known = _known(question)
         unknown = [page_id for page_id in page_ids if page_id not in known]
         if unknown:
-            owners, matrix = vectors.vectors_of_pages(reader, unknown)
-            cosines = vectors.cosines(matrix, self._encoder.vector(reader, question)).tolist() if owners else []
+            owners, matrix = chunk_vectors.vectors_of_pages(reader, unknown)
+            cosines = chunk_vectors.cosines(matrix, self._encoder.vector(reader, question)).tolist() if owners else []
             for page_id, cosine in zip(owners, cosines, strict=True):
                 known[page_id] = max(cosine, known.get(page_id, -1.0))
         return {page_id: Hit(known[page_id], {"cosine": known[page_id]}) for page_id in page_ids if page_id in known}
@@ -215,7 +212,7 @@ class OcrLinesLeg:
 
     def _lines(self, reader: Reader, question: Question, page_ids: Sequence[int]) -> dict[int, float]:
         """page_id → cosine of its best line: of all pages that have lines, or of these where there are very many."""
-        from research.encoders.maxsim import EXACT_PAGES
+        from research.encoders import EXACT_PAGES
 
         if not lines_match_encoder(reader):
             return {}
@@ -231,7 +228,7 @@ class OcrLinesLeg:
             return {}
         import numpy as np
 
-        cosines = vectors.cosines(lines.vectors, self._encoder.vector(reader, question))
+        cosines = chunk_vectors.cosines(lines.vectors, self._encoder.vector(reader, question))
         best = np.maximum.reduceat(cosines, lines.starts)
         return dict(zip(lines.owners, best.tolist(), strict=True))
 
@@ -245,13 +242,13 @@ class OcrLinesLeg:
 
 def lines_match_encoder(reader: Reader) -> bool:
     """Whether the lines were embedded by the text encoder that is in use; not so for a moment after it was changed."""
-    return page_vectors.encoder_of(reader) == f"{page_vectors.REGIONS}:{vectors.encoder_of(reader)}"
+    return page_vectors.encoder_of(reader) == f"{page_vectors.REGIONS}:{chunk_vectors.encoder_of(reader)}"
 
 
 def _read(reader: Reader, page_ids: Sequence[int] | None) -> _Lines:
     import numpy as np
 
-    from research.encoders.maxsim import stack
+    from research.encoders import stack
 
     rows = [(page_id, blob) for page_id, blob in page_vectors.vectors_of(reader, page_ids) if blob]
     packed = stack([blob for _, blob in rows])

@@ -16,9 +16,7 @@ from typing import NamedTuple
 
 from research.models import LegScore, Question
 from research.search.legs import Chosen, Ranked, Reranked
-from research.store.catalog.documents import get_documents
-from research.store.catalog.reader import Reader
-from research.store.fulltext.analyzer import normalize
+from research.store import Reader, get_documents, normalize
 from research.visible_text import one_line
 
 _LOOKED_AT, _NOTED = 50, 10  # of the first pages

@@ -1,1 +1,40 @@
 """An open index for programs, agents and browsers: HTTP, MCP and a web page. Nobody else in research knows it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from research.lazy import exports
+
+if TYPE_CHECKING:
+    from research.service.app import assemble
+    from research.service.limits import ServeOptions
+    from research.service.mcp.budget import TextIn
+    from research.service.mcp.ingesting import IngestDoor
+    from research.service.mcp.pipes import serve_stdio
+    from research.service.mcp.toolbox import Toolbox
+    from research.service.server import IndexServer, address_of, listen
+    from research.service.service import Service
+    from research.service.tokens import (
+        TokenEntry,
+        default_token_file,
+        make_token,
+        owner_token,
+        revoke_tokens,
+        tokens_of,
+    )
+else:
+    __getattr__, __all__ = exports(
+        __name__,
+        {
+            "app": "assemble",
+            "limits": "ServeOptions",
+            "mcp.budget": "TextIn",
+            "mcp.ingesting": "IngestDoor",
+            "mcp.pipes": "serve_stdio",
+            "mcp.toolbox": "Toolbox",
+            "server": "IndexServer address_of listen",
+            "service": "Service",
+            "tokens": "TokenEntry default_token_file make_token owner_token revoke_tokens tokens_of",
+        },
+    )

@@ -16,7 +16,7 @@ from starlette.responses import Response
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from research.answer.answering import CheckedAnswer
+    from research.answer import CheckedAnswer
     from research.models import Item, PageResult, PageView, ResearchContext, SearchResults, SourceDocument
     from research.records import DocumentInfo
 

@@ -23,11 +23,9 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 import research
-from research.conversation.metrics import ContextBuilderMetrics
-from research.conversation.turns import TurnMaker
+from research.conversation import ContextBuilderMetrics, TurnMaker
 from research.errors import CtxError
-from research.observe import close_recorder, recorder_for
-from research.observe.prometheus import PrometheusRecorder
+from research.observe import PrometheusRecorder, close_recorder, recorder_for
 from research.service import schemas
 from research.service.answers import json_response
 from research.service.asked import AccessRules

@@ -18,10 +18,9 @@ from pydantic import Field
 from starlette.responses import Response
 
 from research.errors import CtxError
-from research.governance.access import Principal
+from research.governance import Principal
 from research.models import Coverage
-from research.packages.package import ContextPackage
-from research.packages.request import ContextBuildRequest
+from research.packages import ContextBuildRequest, ContextPackage
 from research.request import MOST_ITEMS, SOURCE_TYPES, AskRequest
 from research.schema import shape
 from research.service import schemas
@@ -30,10 +29,10 @@ from research.service.problems import only_for_owner
 from research.service.questions import Reads
 from research.service.schemas import answer
 from research.settings import MOST_TOKENS
-from research.sources.records import ContextItem, FormattedContext
+from research.sources import ContextItem, FormattedContext
 
 if TYPE_CHECKING:
-    from research.governance.audit_chain import MemoryAccessAudit
+    from research.governance import MemoryAccessAudit
     from research.index import Index
     from research.service.service import Service
 

@@ -214,7 +214,7 @@ def documents_router(service: Service) -> APIRouter:
     async def outline(doc_id: DocId, request: Request) -> Response:
         own = service.acting_as(request.state.caller)
         found = await own.look(lambda index: index.outline(index.document(doc_id).doc_id).to_dict())
-        return json_response({"schema": "ctx.research.outline/1"} | found)
+        return json_response({"schema": "ctx.research.context.outline/1"} | found)
 
     @router.get(
         "/api/documents/{doc_id}/pages/{page}",

@@ -26,7 +26,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from html import escape
 
-from research.governance.access import Principal
+from research.governance import Principal
 from research.observe import log_failure, taken_up
 from research.service.asked import (
     AccessRules,

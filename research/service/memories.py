@@ -19,13 +19,10 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
-from research.conversation.intake import LONGEST_NAME, LONGEST_TEXT
-from research.conversation.service import EmbeddedMemory
-from research.conversation.turns import MAX_PROMPT_TOKENS, MOST_PROMPT_TOKENS
-from research.experiences.intake import LONGEST_TEXT as LONGEST_EXPERIENCE
-from research.experiences.intake import MOST_ITERATIONS
-from research.experiences.records import Experience
-from research.governance.access import Principal
+from research.conversation import LONGEST_NAME, LONGEST_TEXT, MAX_PROMPT_TOKENS, MOST_PROMPT_TOKENS, EmbeddedMemory
+from research.experiences import LONGEST_TEXT as LONGEST_EXPERIENCE
+from research.experiences import MOST_ITERATIONS, Experience
+from research.governance import Principal
 from research.memories import TOP_K
 from research.request import LONGEST_QUESTION
 from research.schema import several
@@ -34,7 +31,7 @@ from research.service.problems import Problem, refused
 from research.service.schemas import Body, answer
 
 if TYPE_CHECKING:
-    from research.conversation.turns import TurnMaker
+    from research.conversation import TurnMaker
     from research.index import Index
     from research.service.service import Service
 

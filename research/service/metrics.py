@@ -22,7 +22,7 @@ from research.service.problems import only_for_owner
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, MutableMapping
 
-    from research.observe.prometheus import PrometheusRecorder
+    from research.observe import PrometheusRecorder
     from research.service.jobs import JobRunner
     from research.service.service import Service
 

@@ -24,7 +24,7 @@ from research.service.problems import problem_of
 if TYPE_CHECKING:
     from starlette.datastructures import QueryParams
 
-    from research.answer.answering import CheckedAnswer
+    from research.answer import CheckedAnswer
     from research.models import ResearchContext
     from research.service.service import Service
 

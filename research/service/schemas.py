@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from research.answer.check import CheckedSentence
+from research.answer import CheckedSentence
 from research.models import MatchedRegion, PageResult, ResearchContext, SearchResults, SourceDocument
 from research.parameters import Parameter
 from research.records import DocumentInfo

@@ -18,8 +18,8 @@ from research.parallel import Call, Workers
 from research.service.limits import Limits, ServeOptions, Turnstile
 
 if TYPE_CHECKING:
-    from research.answer.answering import AnswerWriter, CheckedAnswer
-    from research.governance.access import Principal
+    from research.answer import AnswerWriter, CheckedAnswer
+    from research.governance import Principal
     from research.index import Index
     from research.models import ResearchContext, SearchResults
     from research.observe import Recorder

@@ -30,7 +30,7 @@ from fastapi import APIRouter, Request
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
-from research.governance.access import Principal
+from research.governance import Principal
 from research.secret import Secret
 from research.service.problems import MEDIA_TYPE, Problem
 from research.service.tokens import Grant, TokenBook, digest, new_token, position_of

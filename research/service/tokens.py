@@ -25,11 +25,10 @@ from typing import Any
 
 from research.errors import CtxError, NothingFoundError, UsageError
 from research.folders import user_state
-from research.governance.access import Principal, owner_principal
+from research.governance import Principal, owner_principal
 from research.private_files import Followed, create_private, locked, read_private, replace_private
 from research.secret import Secret
-from research.store.files.marker import index_id
-from research.store.files.paths import MARKER, IndexPaths
+from research.store import MARKER, IndexPaths, index_id
 
 SCHEMA = "ctx.tokens/1"
 

@@ -32,11 +32,7 @@ from research.observe import log_failure, logger_of
 from research.service.jobs import Job, JobFile, Message, State
 from research.service.limits import Limits
 from research.service.problems import Problem, refused
-from research.store.catalog.catalog import Catalog
-from research.store.catalog.documents import get_document
-from research.store.files import uploads
-from research.store.files.paths import IndexPaths
-from research.store.files.uploads import Incoming, Upload
+from research.store import Catalog, Incoming, IndexPaths, Upload, get_document, uploads
 
 if TYPE_CHECKING:
     from starlette.requests import Request

@@ -24,7 +24,7 @@ from fastapi import APIRouter, Request
 from pydantic import Field
 from starlette.responses import RedirectResponse, Response
 
-from research.context.render.html import grown, html_blocks, html_text
+from research.context import grown, html_blocks, html_text
 from research.errors import CtxError
 from research.models import Confidence
 from research.request import parameters_of, read_request

@@ -8,11 +8,25 @@ context = await assembler.assemble_context("retry of failed uploads", ["memories
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from research.lazy import exports
 
 if TYPE_CHECKING:
     from research.errors import ContextAssemblyError, InvalidContextTypeError
     from research.sources.assembler import ContextAssembler, Options
+    from research.sources.documents import DocumentsSource, page_item
+    from research.sources.items import (
+        ITEM_SOURCES,
+        CodeSource,
+        ExperiencesSource,
+        ItemsSource,
+        ValuesSource,
+        repositories_of,
+        trees_of,
+    )
+    from research.sources.memories import Embedded, MemoriesSource, memory_item
+    from research.sources.mix import Mix, types_of
     from research.sources.records import (
         CONTEXT_TYPES,
         CodeResult,
@@ -22,51 +36,26 @@ if TYPE_CHECKING:
         ExperienceResult,
         FormattedContext,
         MemoryResult,
+        Results,
         ValueResult,
     )
-    from research.sources.searcher import IndexSearcher, Searcher
-
-_HOMES = {
-    "CONTEXT_TYPES": "research.sources.records",
-    "CodeResult": "research.sources.records",
-    "CommitResult": "research.sources.records",
-    "ContextAssembler": "research.sources.assembler",
-    "ContextAssemblyError": "research.errors",
-    "ContextItem": "research.sources.records",
-    "DocumentResult": "research.sources.records",
-    "ExperienceResult": "research.sources.records",
-    "FormattedContext": "research.sources.records",
-    "IndexSearcher": "research.sources.searcher",
-    "InvalidContextTypeError": "research.errors",
-    "MemoryResult": "research.sources.records",
-    "Options": "research.sources.assembler",
-    "Searcher": "research.sources.searcher",
-    "ValueResult": "research.sources.records",
-}
-
-__all__ = [
-    "CONTEXT_TYPES",
-    "CodeResult",
-    "CommitResult",
-    "ContextAssembler",
-    "ContextAssemblyError",
-    "ContextItem",
-    "DocumentResult",
-    "ExperienceResult",
-    "FormattedContext",
-    "IndexSearcher",
-    "InvalidContextTypeError",
-    "MemoryResult",
-    "Options",
-    "Searcher",
-    "ValueResult",
-]
-
-
-def __getattr__(name: str) -> Any:
-    """Load a name's module with its first use."""
-    if name not in _HOMES:
-        raise AttributeError(f"module 'research.sources' has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module(_HOMES[name]), name)
+    from research.sources.searcher import IndexSearcher, Searcher, code_result
+    from research.sources.sections import FoundContext
+else:
+    __getattr__, __all__ = exports(
+        __name__,
+        {
+            "research.errors": "ContextAssemblyError InvalidContextTypeError",
+            "assembler": "ContextAssembler Options",
+            "documents": "DocumentsSource page_item",
+            "items": ("CodeSource ExperiencesSource ITEM_SOURCES ItemsSource ValuesSource repositories_of trees_of"),
+            "memories": "Embedded MemoriesSource memory_item",
+            "mix": "Mix types_of",
+            "records": (
+                "CONTEXT_TYPES CodeResult CommitResult ContextItem DocumentResult ExperienceResult "
+                "FormattedContext MemoryResult Results ValueResult"
+            ),
+            "searcher": "IndexSearcher Searcher code_result",
+            "sections": "FoundContext",
+        },
+    )

@@ -16,15 +16,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from research.context.pipeline import Found, Sieve, Stage, sifted
-from research.context.render.sections import WEIGHTS, FoundContext, Sections, told_of
-from research.context.tokens import TokenCounter
+from research.context import Found, Retrieved, Sieve, Stage, TokenCounter, sifted
 from research.errors import ContextAssemblyError, InvalidContextTypeError, UsageError
 from research.models import Question, SourceCoverage
 from research.request import MOST_ITEMS
 from research.settings import FLOOR, SOURCE_SECONDS
-from research.sources.base import Retrieved
 from research.sources.records import CONTEXT_TYPES, FormattedContext, Result, item_of
+from research.sources.sections import WEIGHTS, FoundContext, Sections, told_of
 
 if TYPE_CHECKING:
     from research.models import Item

@@ -8,30 +8,36 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from research.context.injection.detector import stored_signals
+from research.context import Retrieved, labelled, stored_signals
 from research.errors import EncoderNotAllowed, EncoderUnavailable
 from research.models import SUPERSEDED, VISUAL_MATCH, Item, Passage, Question, Ref, SourceCoverage
-from research.search.boosters.collection import CollectionBooster
-from research.search.boosters.document_parts import DocumentPartsBooster
-from research.search.boosters.page_references import PageReferencesBooster
-from research.search.calibration import Evidence, calibrate
-from research.search.engine import Engine
-from research.search.highlights import Highlighter, RowOrder
-from research.search.legs import DEFAULT_WEIGHTS, Found, LexicalLeg, SearchOutcome
-from research.search.rewriters.base import Rewriters
-from research.search.vector_legs import DenseLeg, QuestionEncoder, VisualLeg
-from research.search.versions import NewestFirst
-from research.sources.base import Retrieved, labelled
-from research.store.catalog.pages import page_ids_at, totals
+from research.search import (
+    DEFAULT_WEIGHTS,
+    CollectionBooster,
+    DenseLeg,
+    DocumentPartsBooster,
+    Engine,
+    Evidence,
+    Found,
+    Highlighter,
+    LexicalLeg,
+    NewestFirst,
+    PageReferencesBooster,
+    QuestionEncoder,
+    Rewriters,
+    RowOrder,
+    SearchOutcome,
+    VisualLeg,
+    calibrate,
+)
+from research.store import page_ids_at, totals
 
 if TYPE_CHECKING:
     from research.encoders import TextEncoder
     from research.observe import Recorder
-    from research.search.legs import PageOrder
+    from research.search import PageOrder
     from research.settings import Settings
-    from research.store.catalog.pages import StoredPage
-    from research.store.catalog.reader import Reader
-    from research.store.vectors.index import VectorIndex
+    from research.store import Reader, StoredPage, VectorIndex
     from research.units import Structure
 
 MODES = {
@@ -101,8 +107,8 @@ class DocumentsSource:
     ) -> list[Item]:
         """The items with their passages, each under its headings, and to the end of a sentence that runs on. `look`:
         also where a visual model sees the answer. What fails costs itself alone, and a note tells."""
-        from research.context.page_breaks import join_page_breaks
-        from research.search.boosters.document_parts import opened
+        from research.context import join_page_breaks
+        from research.search import opened
 
         page_ids = page_ids_at(reader, [f"{item.ref.key}:{item.ref.part}" for item in items])
         found = list(items)
@@ -127,7 +133,7 @@ class DocumentsSource:
     def _reranker(self, settings: Settings) -> PageOrder | None:
         if settings.reranker in ("", "off"):
             return None
-        from research.search.reranker import PageReranker
+        from research.search import PageReranker
 
         return PageReranker(settings.reranker, self._highlighter, settings.request_timeout)
 
@@ -147,7 +153,7 @@ def _failing_alone(question: Question) -> Iterator[None]:
 
 
 def _check_encoder(settings: Settings, name: str) -> None:
-    from research.governance.policy_files import check_encoder
+    from research.governance import check_encoder
 
     check_encoder(name, settings)
 

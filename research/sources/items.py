@@ -7,16 +7,26 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from research.experiences.intake import Choices, axis_of, choose, outcome_of
-from research.experiences.records import KIND, Experience, FoundExperience, FoundValue
-from research.experiences.values import VALUES, value_of
+from research.context import Retrieved, labelled
+from research.experiences import (
+    KIND,
+    VALUES,
+    Choices,
+    Experience,
+    FoundExperience,
+    FoundValue,
+    axis_of,
+    choose,
+    outcome_of,
+    value_of,
+)
 from research.models import Item, LegScore, Question, Ref, SourceCoverage
 from research.records import CodeTree, RepositoryInfo
-from research.search.items import FoundItem, FoundItems, ItemSearch, Ranking, Where
-from research.sources.base import Retrieved, labelled
+from research.search import FoundItem, FoundItems, ItemSearch, Ranking, Where
 from research.sources.records import in_words
-from research.store.catalog.items import (
+from research.store import (
     StoredItem,
+    WordWeights,
     count_of_parents,
     find_item,
     find_items_ending,
@@ -24,12 +34,11 @@ from research.store.catalog.items import (
     item_metadata,
     item_parents,
 )
-from research.store.fulltext.item_words import WordWeights
 from research.units import Structure, split, under
 
 if TYPE_CHECKING:
     from research.encoders import TextEncoder
-    from research.store.catalog.reader import Reader
+    from research.store import Reader
 
 
 class ItemsSource:
@@ -58,7 +67,7 @@ class ItemsSource:
 
     def item(self, found: FoundItem) -> Item:
         """As the pipeline has it."""
-        from research.context.injection.detector import signals_of  # not needed to search
+        from research.context import signals_of  # not needed to search
 
         stored = found.item
         plain = {name: value for name, value in stored.metadata.items() if isinstance(value, (str, int, float, list))}

@@ -8,20 +8,19 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from research.context import Retrieved, labelled
 from research.errors import CtxError
 from research.memories import Memory, Within
 from research.models import SUPERSEDED, Item, LegScore, Question, Ref, SourceCoverage
-from research.search.memories.ranking import Ranked, allowed, rank, read_question
-from research.search.memories.view import View, Views
-from research.sources.base import Retrieved, labelled
-from research.store.catalog.memories import get_memories, pending_vectors, spoken_text
+from research.search import Ranked, View, Views, allowed, rank, read_question
+from research.store import get_memories, pending_vectors, spoken_text
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from research.encoders import TextEncoder
-    from research.store.catalog.reader import Reader
+    from research.store import Reader
 
 EMBED_SECONDS = 1.0  # that a question may spend on memories without vectors; the next one goes on
 _A_BATCH = 32
@@ -178,7 +177,7 @@ def _words_only(error: CtxError) -> str:
 
 def memory_item(memory: Memory, ranked: Ranked | None = None) -> Item:
     """As the pipeline has it; without a rank nobody has asked for it yet."""
-    from research.context.injection.detector import signals_of  # not needed to recall
+    from research.context import signals_of  # not needed to recall
 
     return Item(
         ref=Ref("memory", memory.id),

@@ -12,17 +12,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from research.answer.confidence import confidence_of
-from research.answer.quotes import quotes_from
-from research.context.escape import code_block, imitates_item
-from research.context.pipeline import Context, Stage
-from research.context.render.mixed import CitedItems, mixed_context
+from research.answer import confidence_of, quotes_from
+from research.context import CitedItems, Context, Stage, code_block, imitates_item, mixed_context
 from research.models import Confidence, Coverage, Item, Question, Quote, ResearchContext
 from research.sources.assembler import checked_types
 from research.units import Structure, Unit
 
 if TYPE_CHECKING:
-    from research.sources.base import Source
+    from research.context import Source
 
 _FORGED = "forged_header"  # as the detector calls it
 _FILES = 8  # of a commit that are named

@@ -11,11 +11,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from research.context.escape import one_line
-from research.context.render.sections import FoundContext, Sections
+from research.context import Retrieved, one_line
 from research.errors import ContextAssemblyError
 from research.models import Item, Question
-from research.sources.base import Retrieved
+from research.sources.sections import FoundContext, Sections
 
 if TYPE_CHECKING:
     from research.sources.assembler import ContextAssembler, Search

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from research.models import Coverage, Item, Ref
 
 if TYPE_CHECKING:
-    from research.experiences.records import Experience
+    from research.experiences import Experience
 
 T = TypeVar("T")
 
@@ -213,7 +213,7 @@ def in_words(experience: ExperienceResult | Experience, outcome: str) -> str:
 def _item(  # noqa: PLR0917  as an item has them
     kind: str, key: str, text: str, score: float, facts: dict[str, Any], created_at: str = ""
 ) -> Item:
-    from research.context.injection.detector import signals_of
+    from research.context import signals_of
 
     # A key of another's may hold anything: it is a name and nothing that is looked up.
     return Item(Ref(kind, key), "", text, score, created_at=created_at, metadata=facts, signals=tuple(signals_of(text)))

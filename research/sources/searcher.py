@@ -21,11 +21,11 @@ from research.sources.records import (
     Results,
     ValueResult,
 )
-from research.store.catalog.pages import totals
+from research.store import totals
 
 if TYPE_CHECKING:
     from research.index import Index
-    from research.search.items import FoundItem
+    from research.search import FoundItem
 
 
 class Searcher(Protocol):

@@ -17,22 +17,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ingest import ingest
-from ingest.code.run import ingest_code
+from ingest import ingest, ingest_code
 from research.encoders import TextEncoder, load_text_encoder
 from research.errors import EncoderUnavailable
-from research.evaluation.questions import document_key, read_questions
+from research.evaluation import read_questions
+from research.evaluation.questions import document_key
 from research.index import Index
 from research.models import Question
-from research.search.calibration import POOL, Evidence
-from research.search.items import FoundItem
+from research.search import Evidence, FoundItem
+from research.search.calibration import POOL
 from research.settings import Settings
-from research.sources.items import CodeSource, CommitsSource, ExperiencesSource, ItemsSource
-from research.sources.memories import MemoriesSource
-from research.store.catalog.catalog import Catalog
-from research.store.catalog.items import StoredItem, list_items
-from research.store.catalog.pages import totals
-from research.store.files.paths import IndexPaths
+from research.sources import CodeSource, ExperiencesSource, ItemsSource, MemoriesSource
+from research.sources.items import CommitsSource
+from research.store import Catalog, IndexPaths, StoredItem, list_items, totals
 from tests.bench.commits import HERE, fill, head
 
 OURS, DATA = Path(__file__).parent / "data", HERE / "data"

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import research.search.calibration as scores
-from research.search.calibration import FLOOR, calibrate, features
+from research.search import calibrate
+from research.search.calibration import FLOOR, features
 from tests.bench.asked import Asked, everything
 from tests.bench.table import line, title
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from ingest import ingest
 from research.index import Index
 from research.settings import Settings
-from research.store.files.paths import IndexPaths
+from research.store import IndexPaths
 from tests.bench.table import line, title
 from tests.research.answer.answer_cases import FALSE, Case, cases_from, is_right, verdict_of
 from tests.research.answer.hand_cases import hand_cases, index_pages, no_harm_pages

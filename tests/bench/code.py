@@ -28,15 +28,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ingest import ingest_code
 from ingest.code.items import OF_TESTS
-from ingest.code.run import KIND, ingest_code
+from ingest.code.run import KIND
 from research.encoders import TextEncoder, fitting, load_text_encoder
 from research.index import Index
 from research.search.items import fitting_parts
-from research.sources.items import CodeSource
-from research.store.catalog.items import list_items, pending_items
-from research.store.files.paths import IndexPaths
-from research.store.fulltext.item_words import asked_words, identifier_words
+from research.sources import CodeSource
+from research.store import IndexPaths, asked_words, list_items, pending_items
+from research.store.fulltext.item_words import identifier_words
 from tests.bench.table import line, median, title
 
 GOAL = (0.45, 0.80, 0.87)

@@ -18,16 +18,16 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from ingest import ingest_commits
 from ingest.commits.history import Commit, reachable, read_commits
 from ingest.commits.repository import find_repository
-from ingest.commits.run import KIND, commit_items, ingest_commits, redactor
+from ingest.commits.run import KIND, commit_items, redactor
 from research.encoders import TextEncoder, load_text_encoder
-from research.search.items import ItemSearch, fitting_parts
+from research.search import ItemSearch
+from research.search.items import fitting_parts
 from research.sources.items import CommitsSource
-from research.store.catalog.catalog import Catalog
-from research.store.catalog.item_writes import put_items, write_item_vectors
-from research.store.catalog.items import numbers_without_vectors, pending_items
-from research.store.files.paths import IndexPaths
+from research.store import Catalog, IndexPaths, numbers_without_vectors, pending_items, write_item_vectors
+from research.store.catalog.item_writes import put_items
 from tests.bench.table import line, title
 
 HERE = Path(__file__).parents[2]

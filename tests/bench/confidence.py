@@ -24,13 +24,12 @@ from numpy.typing import NDArray
 
 from ingest import ingest
 from research.answer.confidence import WEIGHTS, Features, features_of, judged
-from research.evaluation.questions import document_key, read_questions
+from research.evaluation import read_questions
+from research.evaluation.questions import document_key
 from research.index import Index
 from research.models import CONFIDENCE_LEVELS, Question
 from research.settings import Settings
-from research.store.catalog.documents import all_documents
-from research.store.catalog.pages import document_markdown
-from research.store.fulltext.analyzer import STOP_WORDS
+from research.store import STOP_WORDS, all_documents, document_markdown
 from tests.bench.calibration import fit
 from tests.bench.table import line, title
 

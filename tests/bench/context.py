@@ -25,16 +25,21 @@ from typing import Any
 
 import numpy as np
 
+from research.context.duplicates import are_alike, without_duplicates
 from research.encoders.minilm import MiniLMEncoder
 from research.index import Index
 from research.models import Item
-from research.sources.duplicates import are_alike, without_duplicates
-from research.sources.records import CONTEXT_TYPES, CommitResult, MemoryResult, ValueResult, item_of
-from research.store.catalog import memory_writes
-from research.store.catalog.catalog import Catalog
-from research.store.catalog.item_writes import add_items, write_item_vectors
-from research.store.catalog.items import NewItem, numbers_without_vectors
-from research.store.files.paths import IndexPaths
+from research.sources import CONTEXT_TYPES, CommitResult, MemoryResult, ValueResult
+from research.sources.records import item_of
+from research.store import (
+    Catalog,
+    IndexPaths,
+    NewItem,
+    add_items,
+    memory_writes,
+    numbers_without_vectors,
+    write_item_vectors,
+)
 from tests.bench.made import Words, fill, questions
 from tests.bench.table import line, median, title
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import pymupdf
 
-from research.evaluation.questions import Question
+from research.evaluation import Question
 
 SOURCE = Path(__file__).parents[2] / "data" / "crossrefs.toml"
 WIDTH, HEIGHT, MARGIN = 420, 595, 50

@@ -14,8 +14,7 @@ import numpy as np
 
 from research.experiences.records import AXES
 from research.index import Index
-from research.store.catalog.item_writes import write_item_vectors
-from research.store.catalog.items import numbers_without_vectors
+from research.store import numbers_without_vectors, write_item_vectors
 from tests.bench.table import line, median, title
 
 DATA = Path(__file__).parents[2] / "data"

@@ -17,13 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ingest.report import SilentObserver
-from ingest.run import ingest
+from ingest import SilentObserver, ingest
 from research.conversation.sessions import Earlier, FollowUp, follow_up
 from research.index import Index
 from research.models import Item, Question
 from research.settings import Settings
-from research.store.files.paths import IndexPaths
+from research.store import IndexPaths
 from tests.bench.table import line, title
 
 DATA = Path(__file__).parents[2] / "data"

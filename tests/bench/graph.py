@@ -10,19 +10,16 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from ingest.report import SilentObserver
-from ingest.run import ingest
-from research.context.tokens import TokenCounter
-from research.evaluation.questions import Gold, Question, document_key, look_up, read_questions
-from research.graph.boost import FOLLOWED, references_said, seeds_of, with_neighbours
-from research.graph.neighbourhood import neighbourhood
+from ingest import SilentObserver, ingest
+from research.context import TokenCounter
+from research.evaluation import Question, look_up, read_questions
+from research.evaluation.questions import Gold, document_key
+from research.graph import find_neighbourhood, references_said, seeds_of
+from research.graph.boost import FOLLOWED, with_neighbours
 from research.index import Index
 from research.settings import Settings
-from research.store.catalog.catalog import Catalog
-from research.store.catalog.edge_writes import NewNode, put_edges, put_nodes
-from research.store.catalog.edges import CONTAINS, REFERS
-from research.store.catalog.pages import page_markdown
-from research.store.files.paths import IndexPaths
+from research.store import CONTAINS, REFERS, Catalog, IndexPaths, NewNode, page_markdown
+from research.store.catalog.edge_writes import put_edges, put_nodes
 from tests.bench import crossrefs
 from tests.bench.table import line, title
 
@@ -91,7 +88,7 @@ def _ask(index: Index, gold: Gold) -> _Asked:
     texts = {ref: found.text for (ref, _), found in zip(ranked, outcome.found, strict=True)}
     seeds = seeds_of(ranked)
     with index.catalog.snapshot() as reader:
-        near = neighbourhood(reader, seeds, kinds=FOLLOWED)
+        near = find_neighbourhood(reader, seeds, kinds=FOLLOWED)
     said = {ref: references_said(gold.question.query, texts[ref]) for ref in seeds}
     joined = with_neighbours(ranked, near.edges, said)
     names = {document.doc_id: document_key(document.filename) for document in index.documents()}
@@ -132,7 +129,7 @@ def _hub(folder: Path) -> None:
             for _ in range(7):
                 with catalog.snapshot() as reader:
                     started = time.perf_counter()
-                    found = neighbourhood(reader, ["file:0"], hops=hops)
+                    found = find_neighbourhood(reader, ["file:0"], hops=hops)
                     took.append(time.perf_counter() - started)
             best = sorted(took)[len(took) // 2] * 1000
             line(f"  {hops} hops from it", f"{best:.1f} ms", f"median; {len(found.nodes)} nodes")

@@ -18,8 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from research.index import Index
-from research.store.catalog.documents import all_documents
-from research.store.catalog.pages import document_markdown
+from research.store import all_documents, document_markdown
 from research.text import SENTENCE_BREAK
 from tests.bench.beside import command_in, python_in
 from tests.bench.table import line, title
@@ -39,7 +38,7 @@ _MARKS = re.compile(r"[*_#`|\\]")
 _ASK = """
 import json, sys
 from research.context.tokens import TokenCounter
-from research.index import Index
+from research.index.index import Index
 counter = TokenCounter()
 with Index.open(sys.argv[1]) as index:
     for each in map(json.loads, open(sys.argv[2], encoding="utf-8")):

@@ -12,8 +12,7 @@ from pathlib import Path
 import pymupdf
 
 from research.encoders import load_text_encoder
-from research.store.catalog.catalog import Catalog
-from research.store.files.paths import IndexPaths
+from research.store import Catalog, IndexPaths
 from research.text import embedding_text
 from tests.bench.speed import SAMPLES
 from tests.bench.table import line, median, title

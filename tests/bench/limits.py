@@ -56,12 +56,10 @@ def _write(folder: Path, files: int, pages: int, count: int) -> None:
 
 def _account(files: Path, index: Path) -> dict[str, float]:
     """CPU seconds of a run over `files`: the whole, and what its calls for embedding, writing and reading took."""
-    from ingest import reading, run
-    from ingest.report import SilentObserver
+    from ingest import SilentObserver, reading, run
     from research.encoders.minilm import MiniLMEncoder
     from research.settings import Settings
-    from research.store.catalog import vectors
-    from research.store.files.paths import IndexPaths
+    from research.store import IndexPaths, chunk_vectors
 
     spent = {"embedding": 0.0, "writing": 0.0}
 
@@ -78,7 +76,7 @@ def _account(files: Path, index: Path) -> dict[str, float]:
     MiniLMEncoder()._session  # noqa: B018  the library's start is no embedding
     MiniLMEncoder.embed = timed("embedding", MiniLMEncoder.embed)  # type: ignore[method-assign]
     reading.add_document = timed("writing", reading.add_document)
-    vectors.write_vectors = timed("writing", vectors.write_vectors)
+    chunk_vectors.write_vectors = timed("writing", chunk_vectors.write_vectors)
     summary = run.ingest(
         IndexPaths(index), [files], settings=Settings(images=False, ocr="off"), observer=SilentObserver()
     )

@@ -18,13 +18,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from research.evaluation import fill
-from research.evaluation.questions import MemorySet, Question, conversation_of, read_set
+from research.evaluation import Question, fill, read_set
+from research.evaluation.questions import MemorySet, conversation_of
 from research.index import Index
 from research.memories import Recalled
-from research.search.memories.ranking import parts_of, read_question
+from research.search import read_question
+from research.search.memories.ranking import parts_of
 from research.settings import FLOOR
-from research.store.catalog.memories import get_memories
+from research.store import get_memories
 from tests.bench.calibration import FIFTHS
 from tests.bench.table import line, title
 

@@ -17,15 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from research.boxes import WHOLE_PAGE
-from research.encoders.minilm import VOCABULARY as VOCABULARY_FILE
+from research.encoders import VOCABULARY as VOCABULARY_FILE
 from research.encoders.minilm import MiniLMEncoder
 from research.records import Chunk, DocumentInfo, Page
-from research.store.catalog import ledger, page_vectors, vectors
-from research.store.catalog.catalog import Catalog
-from research.store.catalog.document_writes import add_document
-from research.store.catalog.documents import FileStamp
-from research.store.files.paths import IndexPaths
-from research.store.fulltext.analyzer import STOP_WORDS
+from research.store import STOP_WORDS, Catalog, FileStamp, IndexPaths, add_document, chunk_vectors, ledger, page_vectors
 from research.store.vectors import writer
 
 VOCABULARY = 60_000
@@ -130,13 +125,13 @@ def _page(words: Words, topic: int, title: str, number: int, chunks_a_page: int)
 
 def _write_vectors(catalog: Catalog) -> None:
     encoder = MiniLMEncoder()
-    vectors.set_encoder(catalog, encoder.name, encoder.dim)
+    chunk_vectors.set_encoder(catalog, encoder.name, encoder.dim)
     page_vectors.set_encoder(catalog, f"regions:{encoder.name}", encoder.dim)
     pick = np.random.default_rng(2)
     topics = pick.standard_normal((_TOPICS, encoder.dim)).astype(np.float32)
-    waiting = (chunk.chunk_id for chunk in vectors.pending_chunks(catalog))
+    waiting = (chunk.chunk_id for chunk in chunk_vectors.pending_chunks(catalog))
     while part := list(islice(waiting, _VECTORS_A_COMMIT)):
-        vectors.write_vectors(catalog, part, _clustered(topics, len(part), pick))
+        chunk_vectors.write_vectors(catalog, part, _clustered(topics, len(part), pick))
     ledger.close_ledger(catalog)
 
 

@@ -8,7 +8,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from research.encoders.maxsim import Bits, PackedPages, maxsim, pack, score, stack
+from research.encoders import PackedPages, pack, score, stack
+from research.encoders.maxsim import Bits, maxsim
 from tests.bench.table import line, title
 
 PAGES, VECTORS, DIM, TOKENS = 1000, 800, 128, 20

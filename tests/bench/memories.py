@@ -14,8 +14,7 @@ import numpy as np
 from research.encoders.minilm import MiniLMEncoder
 from research.index import Index
 from research.memories import NewMemory
-from research.store.catalog import memory_writes
-from research.store.catalog.memories import pending_vectors
+from research.store import memory_writes, pending_vectors
 from tests.bench.made import Words
 from tests.bench.table import line, median, title
 

@@ -18,7 +18,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from research.evaluation.questions import Question, document_key, look_up, read_questions
+from research.evaluation import Question, look_up, read_questions
+from research.evaluation.questions import document_key
 from research.index import Index
 from tests.bench import crossrefs
 from tests.bench.context import PAGES, filled
@@ -86,7 +87,7 @@ def _one_set(name: str, root: Path, asked: Sequence[Question], budgets: Sequence
 
 
 def measure(root: Path) -> dict[str, float]:
-    from research.sources.records import CONTEXT_TYPES
+    from research.sources import CONTEXT_TYPES
 
     first, *asked = questions(ROUNDS + 1)
     with Index.open(root) as index:

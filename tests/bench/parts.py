@@ -9,11 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ingest.report import SilentObserver
-from ingest.run import ingest
+from ingest import SilentObserver, ingest
 from research.index import Index
 from research.settings import Settings
-from research.store.files.paths import IndexPaths
+from research.store import IndexPaths
 from tests.bench.table import line, title
 
 DATA = Path(__file__).parents[2] / "data"

@@ -19,11 +19,10 @@ from rich.terminal_theme import TerminalTheme
 
 from cli.answer_view import Screen, answer_lines
 from cli.views import plain, screen_notes
-from ingest.report import SilentObserver
-from ingest.run import ingest
+from ingest import SilentObserver, ingest
 from research.index import Index
 from research.settings import Settings
-from research.store.files.paths import IndexPaths
+from research.store import IndexPaths
 from research.telemetry import switch_off
 
 SAMPLES = Path(__file__).parents[2] / "data" / "samples"

@@ -19,7 +19,7 @@ from typing import Any
 import chromadb
 import pymupdf
 
-from research.encoders.libraries import allow_torchvision
+from research.encoders import allow_torchvision
 
 WORDS_A_CHUNK = 200
 RESULTS = 10

@@ -8,10 +8,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from research.governance.access import CLASSIFICATIONS, Principal
+from research.governance import Principal
+from research.governance.access import CLASSIFICATIONS
 from research.governance.labels import proposals
-from research.store.catalog.pages import totals
-from research.store.catalog.restricted import RestrictedCatalog
+from research.store import RestrictedCatalog, totals
 from tests.bench.table import line, title
 from tests.research.governance.governed_index import EXAMPLE, GovernedIndex
 

@@ -6,13 +6,11 @@ import tempfile
 import time
 from pathlib import Path
 
-from ingest.report import SilentObserver
-from ingest.run import ingest
+from ingest import SilentObserver, ingest
 from research import ChromaClient, SearchEngine
-from research.evaluation import METRICS, ask_all, summarise
-from research.evaluation.questions import Question, look_up, read_questions
+from research.evaluation import METRICS, Question, ask_all, look_up, read_questions, summarise
 from research.settings import Settings
-from research.store.files.paths import IndexPaths
+from research.store import IndexPaths
 from tests.bench.table import line, title
 
 DATA = Path(__file__).parents[2] / "data"

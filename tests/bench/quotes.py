@@ -21,8 +21,7 @@ from research.encoders import TextEncoder, fitting, load_text_encoder
 from research.filters import Filters
 from research.index import Index
 from research.settings import Settings
-from research.store.catalog.documents import all_documents
-from research.store.catalog.pages import page_markdown
+from research.store import all_documents, page_markdown
 from tests.bench.table import line, title
 
 _SET = "mmlongbench-dev"

@@ -12,14 +12,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from ingest.report import SilentObserver
-from ingest.run import ingest
+from ingest import SilentObserver, ingest
 from research import ChromaClient, SearchEngine
 from research.settings import Settings
-from research.store.catalog.catalog import Catalog
+from research.store import STOP_WORDS, Catalog, IndexPaths
 from research.store.catalog.pages import markdown_of
-from research.store.files.paths import IndexPaths
-from research.store.fulltext.analyzer import STOP_WORDS
 from tests.bench.sparse import corpora, write
 from tests.bench.table import line, title
 

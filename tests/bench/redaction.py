@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pymupdf
 
-from research.governance.presidio import PresidioRedactor
-from research.governance.redaction import BaseRedactor, SpanRedactor
+from research.governance import BaseRedactor, PresidioRedactor
+from research.governance.redaction import SpanRedactor
 from tests.bench.table import line, title
 from tests.research.governance.clean import every, some
 from tests.research.governance.hostile import TEXTS

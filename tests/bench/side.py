@@ -7,7 +7,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from research.evaluation.questions import Question, document_key, read_questions
+from research.evaluation import Question, read_questions
+from research.evaluation.questions import document_key
 from tests.bench.quality import DATA
 from tests.bench.table import median, title
 from tests.bench.taken import Taken, watch

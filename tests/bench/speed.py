@@ -9,11 +9,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from ingest.report import SilentObserver
-from ingest.run import ingest
+from ingest import SilentObserver, ingest
 from research import ChromaClient, ContextBuilder, SearchEngine
 from research.settings import Settings
-from research.store.files.paths import IndexPaths
+from research.store import IndexPaths
 from tests.bench.table import line, title
 
 SAMPLES = Path(__file__).parents[2] / "data" / "samples"

@@ -40,14 +40,11 @@ from string import Template
 
 import pymupdf
 
-from ingest.code.run import ingest_code
-from ingest.commits.run import ingest_commits
-from ingest.report import SilentObserver
-from ingest.run import ingest
+from ingest import SilentObserver, ingest, ingest_code, ingest_commits
 from research.index import Index
 from research.settings import Settings
-from research.sources.records import CONTEXT_TYPES
-from research.store.files.paths import IndexPaths
+from research.sources import CONTEXT_TYPES
+from research.store import IndexPaths
 from tests.bench.table import line, title
 
 HERE = Path(__file__).parents[2]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from research.context.tokens import TokenCounter
+from research.context import TokenCounter
 from research.conversation import (
     ContextBuilder,
     ContextBuilderMetrics,
@@ -22,7 +22,7 @@ from research.conversation import (
 )
 from research.encoders import load_text_encoder
 from research.index import Index
-from research.store.catalog.memories import pending_vectors
+from research.store import pending_vectors
 from research.store.catalog.memory_writes import write_vectors
 from tests.bench.made import Words
 from tests.bench.table import line, median, title

@@ -13,11 +13,7 @@ import pytest
 
 from research.encoders import DEFAULT, load_text_encoder
 from research.records import Chunk, DocumentInfo, Page
-from research.store.catalog import ledger, page_vectors, vectors
-from research.store.catalog.catalog import Catalog
-from research.store.catalog.document_writes import add_document
-from research.store.catalog.documents import FileStamp
-from research.store.files.paths import IndexPaths, write_lock
+from research.store import Catalog, FileStamp, IndexPaths, add_document, chunk_vectors, ledger, page_vectors, write_lock
 from research.store.vectors import writer
 from tests.conftest import MEASURE, built_once
 from tests.in_process import Ran, open_terminal, read_terminal, run_on_terminal, terminal_variables
@@ -75,10 +71,10 @@ def _make(root: Path, *, embed: bool) -> None:
             add_document(catalog, info, FileStamp(f"/gone/{name}", 1, 1, 1, 1), read, reader_version=1)
         if embed:
             encoder = load_text_encoder(DEFAULT)
-            vectors.set_encoder(catalog, encoder.name, encoder.dim)
+            chunk_vectors.set_encoder(catalog, encoder.name, encoder.dim)
             page_vectors.set_encoder(catalog, f"regions:{encoder.name}", encoder.dim)
-            chunks = list(vectors.pending_chunks(catalog))
-            vectors.write_vectors(
+            chunks = list(chunk_vectors.pending_chunks(catalog))
+            chunk_vectors.write_vectors(
                 catalog, [chunk.chunk_id for chunk in chunks], encoder.embed([chunk.text for chunk in chunks])
             )
             ledger.close_ledger(catalog)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from research.context.tokens import TokenCounter
+from research.context import TokenCounter
 from tests.cli.answers import without_escapes
 
 QUESTIONS = {

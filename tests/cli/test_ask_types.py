@@ -13,8 +13,8 @@ import jsonschema
 import pytest
 from pydantic import TypeAdapter
 
-from research.context.tokens import TokenCounter
-from research.governance.access import Principal
+from research.context import TokenCounter
+from research.governance import Principal
 from research.index import Index
 from research.service.schemas import AskDocument
 from tests.cli.answers import without_escapes

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from research.store.catalog.catalog import Catalog
-from research.store.files.paths import IndexPaths
+from research.store import Catalog, IndexPaths
 from tests.cli.test_schemas import validate
 from tests.in_process import Ran
 from tests.research.governance.audit_making import audited, decision

@@ -14,10 +14,7 @@ import pytest
 
 from cli.options import complete_document
 from research.records import Chunk, DocumentInfo, Page
-from research.store.catalog.catalog import Catalog
-from research.store.catalog.document_writes import add_document
-from research.store.catalog.documents import FileStamp
-from research.store.files.paths import IndexPaths
+from research.store import Catalog, FileStamp, IndexPaths, add_document
 from tests.in_process import Ran
 
 Call = Callable[..., Ran]

@@ -16,8 +16,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from cli.schemas import load
-from research.context.tokens import TokenCounter
-from research.store.files.paths import IndexPaths
+from research.context import TokenCounter
+from research.store import IndexPaths
 from tests.in_process import Ran
 
 README = (Path(__file__).parents[2] / "README.md").read_text()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from research.store.files.paths import IndexPaths, write_lock
+from research.store import IndexPaths, write_lock
 
 
 def test_show_prints_the_page(call, filled: Path) -> None:

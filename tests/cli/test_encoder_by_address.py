@@ -11,10 +11,8 @@ from typing import Any
 
 import pytest
 
-from research.encoders import DEFAULT
-from research.encoders.openai import OpenAIEncoder
-from research.store.catalog import page_vectors, vectors
-from research.store.catalog.page_vectors import PageBlobs
+from research.encoders import DEFAULT, OpenAIEncoder
+from research.store import PageBlobs, chunk_vectors, page_vectors
 from tests.conftest import write_pdf
 from tests.in_process import Ran, run_in_process
 from tests.research.encoders.test_openai import embeddings
@@ -298,10 +296,10 @@ def test_lines_that_ocr_read_are_of_the_same_model(server: Served, tmp_path: Pat
         encoder = OpenAIEncoder(f"openai:m@{server.url}")
         embed(catalog, encoder)
         page_vectors.write(catalog, [PageBlobs(1, b"", b"", b"", b"lines")])
-        vectors.set_encoder(catalog, encoder.name, encoder.dim, sketch="1 2 3")
+        chunk_vectors.set_encoder(catalog, encoder.name, encoder.dim, sketch="1 2 3")
         assert page_vectors.count(catalog) == 1
-        vectors.set_encoder(catalog, encoder.name, encoder.dim, sketch="3 2 1", changed=True)
-        assert (page_vectors.count(catalog), vectors.sketch_of(catalog)) == (0, "3 2 1")
+        chunk_vectors.set_encoder(catalog, encoder.name, encoder.dim, sketch="3 2 1", changed=True)
+        assert (page_vectors.count(catalog), chunk_vectors.sketch_of(catalog)) == (0, "3 2 1")
 
 
 @pytest.mark.usefixtures("docs")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from research.folders import user_config
-from research.governance.labels import Labels
+from research.governance import Labels
 from research.index import Index
 from tests.in_process import Ran
 

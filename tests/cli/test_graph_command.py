@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 
 from cli.graph import as_dot, as_mermaid, as_text
 from cli.schemas import load
-from research.graph.neighbourhood import Edge, ShownGraph, ShownNode
+from research.graph import Edge, ShownGraph, ShownNode
 
 
 def test_a_document_with_its_pages(call, copied: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from research.store.files.paths import IndexPaths, write_lock
+from research.store import IndexPaths, write_lock
 
 
 def test_status_counts(call, filled: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from research.store.files.paths import IndexPaths, write_lock
+from research.store import IndexPaths, write_lock
 from tests.conftest import MakePdf
 
 EVIL = "-evil\n[bold]\x1b[31m.pdf"

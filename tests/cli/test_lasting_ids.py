@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.run import ingest
+from ingest import ingest
 from research import ChromaClient, ContextBuilder, Filters, SearchEngine
 from research.errors import NothingFoundError
 from research.index import Index

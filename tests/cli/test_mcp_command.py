@@ -274,7 +274,7 @@ def test_from_an_empty_index_to_an_answer(tmp_path: Path) -> None:
 
 NOISY = """
 import os, sys
-from research.index import Index
+from research.index.index import Index
 totals = Index.totals
 def noisy(self):
     print("stray print")

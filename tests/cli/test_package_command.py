@@ -14,7 +14,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from cli.schemas import load
-from research.packages.package import published
+from research.packages import published
 from tests.in_process import Ran, run_in_process
 
 Package = Callable[..., Ran]

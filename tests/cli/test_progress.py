@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from cli.progress import BarObserver, LogObserver, bars, counted, observer_for
-from ingest.report import FileOutcome, PageOutcome
+from ingest import FileOutcome, PageOutcome
 from tests.in_process import Ran
 
 LONG = "/docs/Annual Report of the Harbour Cooperative 2024, final, corrected.pdf"

@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator
 from cli.app import COMMANDS
 from cli.schemas import load, names
 from research.models import SourceDocument
-from research.store.files.paths import IndexPaths, write_lock
+from research.store import IndexPaths, write_lock
 from tests.in_process import Ran
 
 Call = Callable[..., Ran]

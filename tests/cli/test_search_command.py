@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from research.search.highlights import snippet
-from research.store.fulltext.analyzer import analyze
+from research.store import analyze
 from tests.cli.answers import without_escapes
 from tests.pace import draws
 

@@ -11,12 +11,10 @@ from typing import Any
 
 import pytest
 
-from research.conversation.turns import TurnMaker
+from research.conversation import TurnMaker
 from research.index import Index
 from research.settings import Settings
-from research.sources.documents import DocumentsSource
-from research.sources.items import CodeSource
-from research.sources.memories import MemoriesSource
+from research.sources import CodeSource, DocumentsSource, MemoriesSource
 from tests.cli.conftest import Ran
 
 ASKED = "What happens to uploads that fail?"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from research.store.files.paths import IndexPaths, write_lock
+from research.store import IndexPaths, write_lock
 from tests.in_process import Ran
 
 Call = Callable[..., Ran]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from cli.main import main
-from research.governance.access import Principal
+from research.governance import Principal
 from research.service.tokens import TokenBook, default_store, read_tokens
 from tests.in_process import Ran
 

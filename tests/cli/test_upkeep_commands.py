@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from cli.app import COMMANDS, load_command
-from research.store.files.paths import IndexPaths, write_lock
-from research.store.upkeep.doctor import check_index
+from research.store import IndexPaths, check_index, write_lock
 
 
 def test_a_backup_and_back(call, filled: Path, tmp_path: Path) -> None:

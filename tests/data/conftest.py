@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ingest.report import SilentObserver
-from ingest.run import ingest
+from ingest import SilentObserver, ingest
 from research.settings import Settings
-from research.store.files.paths import IndexPaths
+from research.store import IndexPaths
 from tests.conftest import built_once
 
 DATA = Path(__file__).parents[2] / "data"

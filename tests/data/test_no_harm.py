@@ -19,9 +19,9 @@ import pytest
 
 from research.contract import SearchEngine
 from research.index import Index
-from research.search.legs import SearchOutcome
+from research.search import SearchOutcome
 from research.settings import Settings
-from research.store.client import ChromaClient
+from research.store import ChromaClient
 
 DATA = Path(__file__).parents[2] / "data"
 NO_HARM = DATA / "no-harm"

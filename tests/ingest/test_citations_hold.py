@@ -9,9 +9,7 @@ from pathlib import Path
 import pymupdf
 import pytest
 
-from research.store.catalog.documents import all_documents
-from research.store.catalog.pages import document_markdown, get_page
-from research.store.client import ChromaClient
+from research.store import ChromaClient, all_documents, document_markdown, get_page
 
 SAMPLES = sorted((Path(__file__).parents[2] / "data" / "samples").glob("*.pdf"))
 

@@ -11,8 +11,7 @@ import pytest
 from ingest.report import FileOutcome, SilentObserver
 from ingest.run import ingest
 from research.settings import Settings
-from research.store.catalog.catalog import Catalog
-from research.store.files.paths import IndexPaths
+from research.store import Catalog, IndexPaths
 from research.store.vectors import writer
 from tests.in_process import Ran, run_in_process
 from tests.soak.contents import assert_whole

@@ -9,10 +9,7 @@ import pymupdf
 import pytest
 from faulty import FaultyCtx, make_faulty
 
-from research.store.catalog.catalog import Catalog
-from research.store.catalog.documents import all_documents
-from research.store.catalog.pages import document_markdown
-from research.store.files.paths import IndexPaths
+from research.store import Catalog, IndexPaths, all_documents, document_markdown
 from tests.conftest import write_pdf
 from tests.in_process import Ran, run_in_process
 from tests.ingest.test_stages import scan

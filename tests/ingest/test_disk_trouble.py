@@ -17,10 +17,7 @@ from ingest.report import FileOutcome, SilentObserver
 from ingest.run import ingest
 from research.errors import IndexUnusableError
 from research.settings import Settings
-from research.store.catalog.catalog import Catalog
-from research.store.catalog.ledger import count_for_ocr
-from research.store.files.paths import IndexPaths
-from research.store.vectors import generations
+from research.store import Catalog, IndexPaths, count_for_ocr, generations
 from tests.conftest import MakePdf
 from tests.soak.contents import assert_whole
 from tests.soak.corpus import make_corpus

@@ -14,7 +14,8 @@ from ingest.scan import folders_of
 from research.errors import NothingFoundError, UsageError
 from research.index import Index
 from research.settings import Settings
-from research.store.upkeep.holdings import found_at, is_there
+from research.store import found_at
+from research.store.upkeep.holdings import is_there
 
 MakePdf = Callable[..., Path]
 TEXT = Settings(images=False)

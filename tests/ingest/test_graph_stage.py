@@ -9,7 +9,7 @@ import pytest
 from ingest.code.run import ingest_code
 from ingest.commits.run import ingest_commits
 from ingest.run import ingest
-from research.graph.update import GraphUpdate, is_behind
+from research.graph import GraphUpdate, is_behind
 from research.index import Index
 from research.settings import Settings
 from tests.conftest import write_pdf

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from faulty import FaultyCtx
 
-from research.store.catalog.catalog import Catalog
-from research.store.files.paths import IndexPaths
+from research.store import Catalog, IndexPaths
 from tests.conftest import write_pdf
 from tests.ingest.test_deaths import (  # noqa: F401  fixtures among them
     PLACES,

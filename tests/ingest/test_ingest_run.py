@@ -18,14 +18,18 @@ from ingest.run import ingest
 from research.contract import SearchEngine
 from research.errors import BusyError, CtxError, NothingFoundError, UsageError
 from research.settings import Settings
-from research.store.catalog import vectors
-from research.store.catalog.catalog import Catalog
-from research.store.catalog.documents import all_documents, paths_of
-from research.store.catalog.ledger import unfinished
-from research.store.catalog.pages import document_markdown
-from research.store.client import ChromaClient
-from research.store.files.paths import IndexPaths, write_lock
-from research.store.vectors import generations
+from research.store import (
+    Catalog,
+    ChromaClient,
+    IndexPaths,
+    all_documents,
+    chunk_vectors,
+    document_markdown,
+    generations,
+    paths_of,
+    unfinished,
+    write_lock,
+)
 
 MakePdf = Callable[..., Path]
 
@@ -326,12 +330,12 @@ def test_vectors_of_an_unknown_encoder_are_made_anew(make_pdf: MakePdf, docs: Pa
     make_pdf("a.pdf", ["Walrus", "Tusks"], docs)
     _run(docs, index)
     with Catalog(index, writable=True) as catalog:
-        name = vectors.encoder_of(catalog)
+        name = chunk_vectors.encoder_of(catalog)
         catalog.set_meta("text_encoder", "another")
     summary = ingest(index, [docs], settings=Settings(text_encoder=name), observer=SilentObserver())
     assert (summary.count("unchanged"), summary.chunks) == (1, 2)
     with Catalog(index) as catalog:
-        assert vectors.encoder_of(catalog) == name
+        assert chunk_vectors.encoder_of(catalog) == name
         assert not generations.state_of(catalog).behind
 
 

@@ -14,15 +14,17 @@ from ingest.report import FileOutcome, SilentObserver
 from ingest.run import ingest
 from research.contract import SearchEngine
 from research.settings import Settings
-from research.store.catalog import vectors
-from research.store.catalog.catalog import Catalog
-from research.store.catalog.documents import all_documents
-from research.store.catalog.ledger import unfinished
-from research.store.catalog.pages import document_markdown
-from research.store.client import ChromaClient
-from research.store.files.paths import IndexPaths
-from research.store.vectors import generations
-from research.store.vectors.index import ChromaIndex
+from research.store import (
+    Catalog,
+    ChromaClient,
+    ChromaIndex,
+    IndexPaths,
+    all_documents,
+    chunk_vectors,
+    document_markdown,
+    generations,
+    unfinished,
+)
 
 TEXTS = {
     "boats.pdf": ["Boats pay a fee in the harbour.", "The harbour is closed at night."],
@@ -196,4 +198,4 @@ def test_vectors_already_written_are_not_made_again(docs: Path, tmp_path: Path) 
     summary = ingest(index, [docs], settings=TEXT, observer=SilentObserver())
     assert summary.chunks == 0
     with ChromaClient(index.root) as client:
-        assert vectors.last_sequence(client.catalog) == 5
+        assert chunk_vectors.last_sequence(client.catalog) == 5

@@ -14,8 +14,7 @@ from ingest import IngestSummary, SilentObserver
 from research.contract import SearchEngine
 from research.errors import CtxError, UsageError
 from research.settings import Settings
-from research.store.client import ChromaClient
-from research.store.files.paths import IndexPaths
+from research.store import ChromaClient, IndexPaths
 from tests.conftest import MakePdf
 
 

@@ -12,10 +12,7 @@ from ingest.reading import ToRead, plan
 from ingest.report import FileOutcome
 from ingest.scan import hash_of, stamp_of
 from research.records import DocumentInfo, Page
-from research.store.catalog.catalog import Catalog
-from research.store.catalog.document_writes import add_document
-from research.store.catalog.documents import all_documents, paths_of
-from research.store.files.paths import IndexPaths
+from research.store import Catalog, IndexPaths, add_document, all_documents, paths_of
 
 
 @pytest.fixture

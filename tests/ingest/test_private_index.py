@@ -14,11 +14,7 @@ from bounded import ingest
 import research
 from ingest import ingest as run
 from research.settings import Settings
-from research.store.files.paths import IndexPaths, write_lock
-from research.store.upkeep.backup import backup
-from research.store.upkeep.doctor import check_index
-from research.store.upkeep.holdings import plan_removal, remove
-from research.store.upkeep.restore import restore
+from research.store import IndexPaths, backup, check_index, plan_removal, remove, restore, write_lock
 
 
 def _open_to_others(index: Path) -> list[str]:

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ingest.jobs import encode_page, read_pages
-from research.context.injection.detector import packed_signals
+from research.context import packed_signals
 from research.records import Block, Chunk, Page
 
 TEXT = st.text(max_size=30)

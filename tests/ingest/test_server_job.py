@@ -16,9 +16,7 @@ from ingest.report import FileOutcome, IngestSummary, PageOutcome
 from ingest.server_job import Reporter, _LogLines, _settings, bounded, run, start_job
 from research.observe import NAME, in_full, logger_of
 from research.settings import Settings
-from research.store.catalog.catalog import Catalog
-from research.store.catalog.documents import all_documents
-from research.store.files.paths import IndexPaths, write_lock
+from research.store import Catalog, IndexPaths, all_documents, write_lock
 from tests.conftest import MakePdf
 from tests.soak.contents import assert_whole
 from tests.soak.corpus import make_corpus

@@ -14,12 +14,8 @@ from ingest.run import ingest
 from research.contract import ContextBuilder, SearchEngine
 from research.errors import CtxError
 from research.settings import Settings
-from research.store.catalog import vectors
-from research.store.catalog.catalog import Catalog
+from research.store import Catalog, ChromaClient, IndexPaths, chunk_vectors, count_for_ocr, unfinished
 from research.store.catalog.document_writes import remove_document
-from research.store.catalog.ledger import count_for_ocr, unfinished
-from research.store.client import ChromaClient
-from research.store.files.paths import IndexPaths
 from tests.conftest import MakePdf
 
 RAPID = Settings(ocr="auto", ocr_engine="rapidocr")
@@ -121,8 +117,8 @@ def test_chunks_are_counted_as_the_catalog_has_them(tmp_path: Path, index: Index
     summary = run(path, index, OCR)
     assert (summary.ocr_pages, summary.files[0].warnings) == (1, ())
     with Catalog(index) as catalog:
-        assert summary.chunks == vectors.count_chunks(catalog) == 1
-        assert vectors.last_sequence(catalog) == 2, "embedded twice, and counted once"
+        assert summary.chunks == chunk_vectors.count_chunks(catalog) == 1
+        assert chunk_vectors.last_sequence(catalog) == 2, "embedded twice, and counted once"
 
 
 @pytest.mark.slow

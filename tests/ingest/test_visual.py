@@ -11,19 +11,13 @@ import pytest
 from ingest.report import IngestSummary, SilentObserver
 from ingest.run import ingest
 from research.contract import ContextBuilder, SearchEngine
-from research.encoders.colpali import checkpoint_of
+from research.encoders import checkpoint_of, quiet, unpack
 from research.encoders.colpali import engine as colpali_classes
-from research.encoders.libraries import quiet
-from research.encoders.maxsim import unpack
 from research.errors import UsageError
 from research.index import Index
-from research.search.legs import SearchOutcome
+from research.search import SearchOutcome
 from research.settings import Settings
-from research.store.catalog import page_vectors, vectors
-from research.store.catalog.catalog import Catalog
-from research.store.catalog.documents import all_documents
-from research.store.client import ChromaClient
-from research.store.files.paths import IndexPaths
+from research.store import Catalog, ChromaClient, IndexPaths, all_documents, chunk_vectors, page_vectors
 from tests.conftest import MakePdf, Tiny, write_pdf
 from tests.ingest.test_stages import scan
 
@@ -125,7 +119,7 @@ def test_a_models_page_vectors_fill_the_visual_collection(seen_index: IndexPaths
             ("leave.pdf", 2),
             ("crisis.pdf", 1),
         }
-        assert client.text_collection.count() == vectors.count_chunks(client.catalog)
+        assert client.text_collection.count() == chunk_vectors.count_chunks(client.catalog)
     hybrid = search(seen_index, "hybrid")
     assert [leg.status for leg in hybrid.coverage.legs] == ["ok", "ok", "ok"]
     assert hybrid.coverage.complete
@@ -267,7 +261,7 @@ def test_lines_of_a_scan_are_regions(tmp_path: Path, index: IndexPaths) -> None:
     pages = ["The lighthouse\nkeeper left in March.", "Herring prices rose\nby nine percent."]
     run(scan(tmp_path / "scan.pdf", pages), index, RAPID)
     with Catalog(index) as catalog:
-        assert page_vectors.encoder_of(catalog) == f"regions:{vectors.encoder_of(catalog)}"
+        assert page_vectors.encoder_of(catalog) == f"regions:{chunk_vectors.encoder_of(catalog)}"
         assert page_vectors.count(catalog) == 2
         pages = [row[0] for row in catalog.connection.execute("SELECT page_id FROM pages ORDER BY page")]
         for lines, packed in page_vectors.embedded_lines_of(catalog, pages).values():

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from research import ContextBuilder, Index, NothingFoundError, SearchEngine, SourceDocument, UsageError
-from research.store.catalog.catalog import Catalog
-from research.store.client import ChromaClient
+from research.store import Catalog, ChromaClient
 
 QUESTIONS = ["How many weeks of parental leave?", "net profit 2024", "reset the controller", "cooling at night"]
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from research.context.tokens import FOLDER, SHIPPED, TokenCounter
-from research.installation import PACKAGES, check_encoder, check_packages, check_token_tables
+from research.context import TokenCounter
+from research.context.tokens import FOLDER, SHIPPED
+from research.index.installation import PACKAGES, check_encoder, check_packages, check_token_tables
 
 ROOT = Path(__file__).parent.parent.parent
 

@@ -9,7 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from research.observe import LoggingRecorder, NullRecorder, Recorder, frames_of, logger_of
+from research.observe import NullRecorder, Recorder, frames_of, logger_of
+from research.observe.recorder import LoggingRecorder
 
 
 def _use(recorder: Recorder) -> None:
@@ -56,7 +57,7 @@ def test_many_threads_at_once(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_warnings_reach_nobody_who_did_not_ask() -> None:
-    code = "from research.observe import logger_of\nlogger_of('store').error('nobody asked')"
+    code = "from research.observe.recorder import logger_of\nlogger_of('store').error('nobody asked')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("", "")
     assert logger_of("store").name == "ctx.store"

@@ -24,15 +24,15 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from research import Index
-from research.context.pipeline import Sieve, find
+from research.context import Retrieved, Sieve, find
 from research.errors import CtxError, UsageError
 from research.models import Question, SourceCoverage
-from research.observe import TRACE, NullRecorder, Recorders, close_recorder, recorder_for, span_exporters, taken_up
+from research.observe import TRACE, NullRecorder, Recorders, close_recorder, recorder_for, taken_up
 from research.observe.opentelemetry import OpenTelemetryRecorder
+from research.observe.recorder import span_exporters
 from research.service.limits import Limits, Turnstile
 from research.service.metrics import Measured
-from research.sources.base import Retrieved
-from research.store.catalog.reader import Reader
+from research.store import Reader
 
 QUESTION = "How many weeks of parental leave does the Saltmarsh handbook give?"
 TRACE_ID, PARENT_ID = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
@@ -249,7 +249,7 @@ def test_without_an_exporter_there_is_nothing() -> None:
     assert isinstance(recorder_for({}), NullRecorder)
     code = (
         "import sys\n"
-        "from research.observe import recorder_for, NullRecorder\n"
+        "from research.observe.recorder import recorder_for, NullRecorder\n"
         "recorder_for({'OTEL_SERVICE_NAME': 'mine'}, NullRecorder())\n"
         "print([name for name in sys.modules if name.startswith(('opentelemetry', 'research.observe.open'))])"
     )
@@ -262,7 +262,7 @@ def test_the_console_is_stderr_and_the_rest_is_sent_at_the_end(sample_index: Pat
     code = (
         "import os, sys\n"
         "from research import Index\n"
-        "from research.observe import close_recorder, recorder_for\n"
+        "from research.observe.recorder import close_recorder, recorder_for\n"
         "recorder = recorder_for(os.environ)\n"
         f"Index(sys.argv[1], recorder=recorder).search({QUESTION!r})\n"
         "close_recorder(recorder)\n"

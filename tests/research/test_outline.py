@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from research.outline import document_outline, outline_of
+from research.context import document_outline, outline_of
 from research.records import DocumentInfo
-from research.store.catalog.pages import PageText
+from research.store import PageText
 
 INFO = DocumentInfo("a" * 16, "a.pdf", "pdf", "A title", 3, "", "/d/a.pdf", 1, "a" * 64)
 

@@ -1,4 +1,4 @@
-"""The library as the contract's examples use it, and the direction of imports."""
+"""The library as the contract's examples use it, and what only one place may do."""
 
 from __future__ import annotations
 
@@ -16,99 +16,6 @@ from research import ChromaClient, ContextBuilder, ResearchContext, SearchEngine
 
 ROOT = Path(__file__).parent.parent.parent
 
-MAY_IMPORT = {
-    "research": {"research"},
-    "ingest": {
-        "ingest",
-        "research.addresses",
-        "research.boxes",
-        "research.context.injection",  # what in a page speaks to a model
-        "research.encoders",
-        "research.errors",
-        "research.governance",  # what is masked before it is kept
-        "research.graph",
-        "research.index",
-        "research.models",
-        "research.observe",
-        "research.parallel",
-        "research.process",
-        "research.records",
-        "research.settings",
-        "research.store",
-        "research.telemetry",
-        "research.text",
-        "research.visible_text",
-    },
-    # Index and the records it gives; settings, with the folders they are found in; and what stands on Index itself. The
-    # log and the switch of telemetry are needed before there is anything else.
-    "cli": {
-        "cli",
-        "ingest",
-        "research.address",
-        "research.answer.answering",
-        "research.answer.check",
-        "research.answer.prompt",
-        "research.answer.written",
-        "research.boxes",
-        "research.context.render.html",
-        "research.conversation",
-        "research.errors",
-        "research.evaluation",
-        "research.experiences.records",
-        "research.filters",
-        "research.folders",
-        "research.governance",
-        "research.graph",
-        "research.index",
-        "research.markdown",
-        "research.memories",
-        "research.models",
-        "research.observe",
-        "research.packages",
-        "research.parallel",
-        "research.parameters",
-        "research.pictures",
-        "research.records",
-        "research.reports",
-        "research.request",
-        "research.schema",
-        "research.secret",
-        "research.service",
-        "research.sessions",
-        "research.settings",
-        "research.sources.records",
-        "research.telemetry",
-        "research.visible_text",
-    },
-    "research/store": {
-        "research.boxes",
-        "research.checksums",
-        "research.encoders",
-        "research.errors",
-        "research.filters",
-        "research.memories",
-        "research.process",
-        "research.records",
-        "research.reports",
-        "research.sessions",
-        "research.store",
-        "research.telemetry",
-        "research.units",
-        "research.text",
-    },
-    "research/encoders": {
-        "research.addresses",
-        "research.api_client",
-        "research.boxes",
-        "research.checksums",
-        "research.encoders",
-        "research.errors",
-        "research.folders",
-        "research.settings",
-        "research.telemetry",
-    },
-}
-
 
 def test_the_public_list_is_what_the_module_gives() -> None:
     assert sorted(research.__all__) == research.__all__
@@ -124,23 +31,6 @@ def _nodes(path: Path) -> list[ast.Import | ast.ImportFrom | ast.Call]:
     return [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom | ast.Call)]
 
 
-@pytest.mark.parametrize("package", MAY_IMPORT)
-def test_imports_point_one_way(package: str) -> None:
-    ours = {"cli", "ingest", "research"}
-    for path in (ROOT / package).rglob("*.py"):
-        for node in _nodes(path):
-            if isinstance(node, ast.ImportFrom) and [alias.name for alias in node.names] == ["__version__"]:
-                continue
-            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-            if isinstance(node, ast.ImportFrom):
-                assert node.level == 0, f"{path}: relative import"
-                names = [node.module or ""]
-            for name in names:
-                if name.split(".")[0] in ours:
-                    allowed = any(name == a or name.startswith(f"{a}.") for a in MAY_IMPORT[package])
-                    assert allowed, f"{path.relative_to(ROOT)} imports {name}"
-
-
 @cache
 def _calls(path: Path) -> list[str]:
     """`os.umask` of `os.umask(0)`, as far as it can be told from the text."""
@@ -153,7 +43,7 @@ def test_sql_stands_in_the_store_only() -> None:
             if not path.is_relative_to(ROOT / "research" / "store"):
                 ran = [call for call in _calls(path) if call.endswith((".execute", ".executemany", ".executescript"))]
                 # Doctor asks a database in memory whether this SQLite has full text.
-                assert not ran or path == ROOT / "research" / "installation.py", path.relative_to(ROOT)
+                assert not ran or path == ROOT / "research" / "index" / "installation.py", path.relative_to(ROOT)
 
 
 def test_one_module_starts_threads_for_whoever_needs_one() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from research.context.tokens import TokenCounter
+from research.context import TokenCounter
 from research.errors import CtxError, UsageError
 from research.folders import index_folder, user_config, user_data
 from research.models import CONFIDENCE_LEVELS

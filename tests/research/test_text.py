@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from research.search.highlights import snippet
-from research.store.fulltext.analyzer import analyze
+from research.store import analyze
 from research.text import SENTENCE_BREAK, embedding_text, is_joined_script
 
 

@@ -13,9 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from research.contract import ContextBuilder, SearchEngine
-from research.store.client import ChromaClient
-from research.store.files.paths import IndexPaths
-from research.store.vectors import generations
+from research.store import ChromaClient, IndexPaths, generations
 
 _VOLATILE_COLUMNS = {"timestamp"}
 _VOLATILE_META = {"catalog_id", "revision", "vectors_seq", "page_vectors_seq"}

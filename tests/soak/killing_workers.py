@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from research.store.files.paths import IndexPaths
+from research.store import IndexPaths
 from tests.soak.running import STAGES, descendants, finish, run, start, wait_until
 
 

@@ -12,7 +12,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from statistics import median
 
-from research.store.files.paths import IndexPaths
+from research.store import IndexPaths
 from tests.network_guard import guarded
 
 PATIENCE = 120.0  # seconds until a test says that something hangs; a loaded machine is slow

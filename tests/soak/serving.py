@@ -212,10 +212,9 @@ _KINDS: list[tuple[Callable[[Random, str, int], Wanted], int]] = [
 
 def samples_index(folder: Path) -> Path:
     """An index of data/samples, with pictures of the pages."""
-    from ingest.report import SilentObserver
-    from ingest.run import ingest
+    from ingest import SilentObserver, ingest
     from research.settings import Settings
-    from research.store.files.paths import IndexPaths
+    from research.store import IndexPaths
 
     root = folder / "index"
     samples = Path(__file__).parents[2] / "data" / "samples"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from research.store.catalog.catalog import Catalog
-from research.store.files.paths import IndexPaths
+from research.store import Catalog, IndexPaths
 from research.store.vectors import writer
 from tests.soak.contents import assert_whole
 from tests.soak.corpus import make_corpus

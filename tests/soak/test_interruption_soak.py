@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from research.store.files.paths import IndexPaths
+from research.store import IndexPaths
 from tests.conftest import write_pdf
 from tests.ingest.test_interruption import TEXTS, _content, _finish, interrupt_and_go_on
 

@@ -16,7 +16,7 @@ from research.answer.claims.statement import Reading, Word, read
 from research.answer.claims.vocabulary import SCALES, keys_of, stem
 from research.answer.language import language_of
 from research.answer.sentences import ENTRY
-from research.store.fulltext.analyzer import analyze_name, normalize
+from research.store import analyze_name, normalize
 from research.units import Structure, Unit
 
 _LOOKED_AT = 8  # units, the best by the words they share, that windows are made around

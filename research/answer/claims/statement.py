@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from research.answer.claims.vocabulary import MONTHS, Number, keys_of, numbers_in, stem, thesaurus, words
-from research.store.fulltext.analyzer import SIGNS, STOP_WORDS, normalize
+from research.store import SIGNS, STOP_WORDS, normalize
 from research.text import UNSPACED
 
 CONTRARY = {"≤": ">≥", "≥": "<≤", ">": "<≤", "<": ">≥"}

@@ -16,8 +16,8 @@ from functools import cache, lru_cache
 from itertools import chain
 from pathlib import Path
 
-from research.store.fulltext.analyzer import normalize
-from research.store.fulltext.analyzer import stem as plain_stem
+from research.store import normalize
+from research.store import stem as plain_stem
 
 TABLE = Path(__file__).with_name("thesaurus.toml")
 

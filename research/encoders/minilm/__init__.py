@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from research.encoders import DEFAULT, usable_cores
+from research.encoders.base import DEFAULT, usable_cores
 from research.errors import CtxError
 from research.telemetry import import_onnxruntime
 

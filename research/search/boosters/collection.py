@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 from research.models import Question
 from research.search.legs import Boosted, Ranked
 from research.search.rewriters.base import may_ask_for_documents
-from research.store.fulltext.analyzer import analyze, normalize
+from research.store import analyze, normalize
 
 if TYPE_CHECKING:
-    from research.store.catalog.reader import Reader
+    from research.store import Reader
 
 NAME = "collection"
 
@@ -41,7 +41,7 @@ class CollectionBooster:
         return collection_question(question) is not None
 
     def boost(self, question: Question, reader: Reader, ranked: Sequence[Ranked]) -> Boosted:
-        from research.store.fulltext.lookups import pages_with_all
+        from research.store import pages_with_all
 
         asked = collection_question(question.text)
         if asked is None or not ranked:
@@ -71,8 +71,7 @@ def _documents(asked: CollectionQuestion, ranked: Sequence[Ranked], holding: Map
 
 
 def _by_first_page(reader: Reader, asked: CollectionQuestion, named: Sequence[Ranked]) -> list[Ranked]:
-    from research.store.fulltext.analyzer import analyze
-    from research.store.fulltext.lookups import front_pages, named_words, words_on
+    from research.store import analyze, front_pages, named_words, words_on
 
     words = set(analyze(asked.topic))
     called = named_words(reader, words)

@@ -11,13 +11,13 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from research.context.sections import section_path
+from research.context import section_path
 from research.models import FoundPart, Item, Passage, Question
 from research.search.legs import Boosted, Ranked
-from research.store.fulltext.analyzer import STOP_WORDS, normalize
+from research.store import STOP_WORDS, normalize
 
 if TYPE_CHECKING:
-    from research.store.catalog.reader import Reader
+    from research.store import Reader
 
 _WORDS = tomllib.loads(Path(__file__).with_name("asking_words.toml").read_text(encoding="utf-8"))
 ASKING = frozenset[str](_WORDS["asking"].split())
@@ -285,7 +285,7 @@ def _with_title_page(reader: Reader, asked: PartQuestion, ranking: Sequence[str]
     if not 0 < len(asked.rest) <= _MOST_NAME:
         return Boosted(ranked)
     from research.search.boosters.named_documents import documents_called
-    from research.store.fulltext.lookups import front_pages
+    from research.store import front_pages
 
     [doc_id, *others] = documents_called(reader, asked.rest, asked.document, ranking) or [""]
     fronts = front_pages(reader, [doc_id]).get(doc_id, []) if not others else []

@@ -8,10 +8,18 @@ from itertools import pairwise, takewhile
 
 from research.search.boosters.document_parts import PartQuestion
 from research.search.legs import Ranked
-from research.store.catalog.reader import Reader
-from research.store.fulltext.analyzer import analyze
-from research.store.fulltext.lookups import FrontPage, documents_with, front_pages, named_words, words_on
-from research.store.fulltext.search import phrase_pages, share_of_named, term_statistics
+from research.store import (
+    FrontPage,
+    Reader,
+    analyze,
+    documents_with,
+    front_pages,
+    named_words,
+    phrase_pages,
+    share_of_named,
+    term_statistics,
+    words_on,
+)
 
 # Documents that share a name: each of them may be meant. More, and none is.
 _MOST_DOCUMENTS = 3

@@ -17,7 +17,7 @@ from research.models import Question
 from research.search.legs import Boosted, Ranked
 
 if TYPE_CHECKING:
-    from research.store.catalog.reader import Reader
+    from research.store import Reader
 
 NAME = "page-references"
 
@@ -219,7 +219,7 @@ def boost_referenced_pages(reader: Reader, references: PageReferences, ranked: S
 
 def _look_up(reader: Reader, references: PageReferences, doc_ids: Sequence[str]) -> dict[int, str]:
     """page_id → doc_id of the pages of these documents that are referred to."""
-    from research.store.fulltext.lookups import captioned_pages, numbered_pages
+    from research.store import captioned_pages, numbered_pages
 
     found = numbered_pages(reader, doc_ids, references.pages)
     for caption in references.captions:

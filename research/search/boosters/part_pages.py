@@ -8,17 +8,18 @@ from itertools import islice
 
 from research.models import FoundPart
 from research.search.boosters.document_parts import IN_FRONT, PARTS, SUMMARY, AskedPart, PartQuestion, names
-from research.store.catalog.reader import Reader
-from research.store.fulltext.analyzer import analyze, normalize
-from research.store.fulltext.lookups import (
+from research.store import (
     FrontPage,
     Heading,
+    Reader,
     all_headings,
+    analyze,
     count_entries,
     count_years,
     following_pages,
     front_pages,
     headings_with,
+    normalize,
 )
 
 # How far a part is followed.

@@ -26,7 +26,7 @@ import numpy as np
 from research.memories import Within
 from research.search.calibration import POOL, Evidence, calibrate
 from research.search.memories.words import Flags, Floats, nearness, score_words, times_in
-from research.store.fulltext.analyzer import analyze, normalize, stem
+from research.store import analyze, normalize, stem
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -16,10 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from research.search.memories.words import Columns, Floats, Rows, Segment, norms_of
-from research.store.catalog.memories import SearchedRow, TenantState, rows_after, tenant_state, vectors_of
-from research.store.catalog.reader import Reader
-from research.store.catalog.vectors import cosines
-from research.store.fulltext.analyzer import analyze
+from research.store import Reader, SearchedRow, TenantState, analyze, cosines, rows_after, tenant_state, vectors_of
 
 _MOST_ROWS = 250_000  # of all views together; about 400 MB. One tenant with more is held nevertheless
 _MOST_PARTS = 8  # segments or blocks of a view, before small ones are put together

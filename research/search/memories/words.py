@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from research.store.catalog.memories import SearchedRow
+from research.store import SearchedRow
 
 if TYPE_CHECKING:
     from research.search.memories.view import View

@@ -15,7 +15,7 @@ import re
 from collections.abc import Sequence
 
 from research.models import Rewrite
-from research.store.fulltext.analyzer import STOP_WORDS
+from research.store import STOP_WORDS
 
 NAME = "answer-form"
 

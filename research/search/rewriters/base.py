@@ -19,11 +19,10 @@ from research.errors import UsageError
 from research.models import Question, Rewrite
 from research.search.legs import Ranked, Reranking
 from research.settings import REWRITERS
-from research.store.catalog.reader import Reader
-from research.store.fulltext.search import documents_holding
+from research.store import Reader, documents_holding
 
 if TYPE_CHECKING:
-    from research.store.catalog.reader import Reader
+    from research.store import Reader
 
 # Up to so many first pages of a document stand out, if the score falls by so much after them. On filings, where nearly
 # all answers are in the statements, the longer question agrees about such pages.
@@ -195,7 +194,7 @@ def _answer_form(question: str, reader: Reader) -> Rewrite | None:
 
 
 def _names(question: str, reader: Reader) -> Rewrite | None:
-    from research.store.fulltext.search import unknown_words
+    from research.store import unknown_words
 
     unknown = [word for word in unknown_words(reader, question) if len(word) >= LEAST_LETTERS]
     if not unknown:

@@ -18,12 +18,13 @@ from itertools import pairwise
 from research.models import Question, Rewrite
 from research.search.legs import Ranked, Reranking
 from research.search.rewriters.base import LEAST_LETTERS
-from research.store.catalog.reader import Reader
-from research.store.fulltext.analyzer import analyze, normalize
-from research.store.fulltext.lookups import named_words
-from research.store.fulltext.search import (
+from research.store import (
+    Reader,
+    analyze,
     name_matches,
     name_stems,
+    named_words,
+    normalize,
     share_of_named,
     term_statistics,
     written_names,
@@ -171,6 +172,6 @@ def _candidates(word: str, most: int, reader: Reader) -> Iterator[str]:
 
 def is_a_word(word: str) -> bool:
     """Whether the vocabulary inside the package has it: some 20,000 words, names among them."""
-    from research.encoders.minilm import VOCABULARY
+    from research.encoders import VOCABULARY
 
     return f"\n{word}\n" in VOCABULARY.read_text("utf-8")

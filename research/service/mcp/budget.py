@@ -19,7 +19,7 @@ from functools import cache
 from typing import Any, Literal, TypeVar
 
 from research import __version__
-from research.context.tokens import TokenCounter
+from research.context import TokenCounter
 from research.errors import UsageError
 
 T = TypeVar("T")

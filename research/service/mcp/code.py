@@ -15,7 +15,7 @@ from research.service.mcp.tools import in_line, suspicion_notes
 
 if TYPE_CHECKING:
     from research.index import Index
-    from research.sources.records import CodeResult
+    from research.sources import CodeResult
 
 _SIGNATURE = 300  # characters
 _DOCSTRING = 300
@@ -76,7 +76,7 @@ def _entry(number: int, found: CodeResult) -> str:
 
 
 def _signs(found: CodeResult) -> list[str]:
-    from research.context.injection.detector import signals_of
+    from research.context import signals_of
 
     return list(signals_of(f"{found.signature}\n{found.docstring}", title=found.qualified_name))
 

@@ -19,9 +19,8 @@ from research.service.mcp.catalogue import TEXT_PLACE, Tool, output_of, question
 from research.service.mcp.tools import suspicion_notes
 
 if TYPE_CHECKING:
-    from research.context.render.sections import FoundContext
     from research.index import Index
-    from research.sources.records import FormattedContext
+    from research.sources import FormattedContext, FoundContext
 
 _ENTRY_TOKENS = 30  # an item in the fields
 _LEAST_OF_AN_ITEM = 60  # tokens of text

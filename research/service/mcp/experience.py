@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from research.experiences.intake import LONGEST_TEXT
-from research.experiences.records import OUTCOMES
+from research.experiences import LONGEST_TEXT, OUTCOMES
 from research.parameters import Parameter
 from research.service.mcp.budget import Reply
 from research.service.mcp.catalogue import Tool, output_of

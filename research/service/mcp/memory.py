@@ -10,10 +10,8 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from research.context.escape import message
-from research.conversation.intake import LONGEST_NAME, LONGEST_TEXT
-from research.conversation.messages import memory_label
-from research.conversation.turns import MAX_PROMPT_TOKENS
+from research.context import message
+from research.conversation import LONGEST_NAME, LONGEST_TEXT, MAX_PROMPT_TOKENS, memory_label
 from research.parameters import Parameter
 from research.request import LONGEST_QUESTION
 from research.service.mcp.budget import MOST_TOKENS, Budget, Reply, TextIn, longest
@@ -21,7 +19,7 @@ from research.service.mcp.catalogue import PLACED, TEXT_PLACE, Tool, output_of, 
 from research.settings import FLOOR
 
 if TYPE_CHECKING:
-    from research.conversation.turns import TurnMaker
+    from research.conversation import TurnMaker
     from research.index import Index
     from research.memories import Recalled
 

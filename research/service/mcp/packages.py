@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from research.governance.access import Principal
-from research.packages.request import MOST_PINNED
+from research.governance import Principal
+from research.packages import MOST_PINNED
 from research.parameters import Parameter
 from research.request import LONGEST_QUESTION
 from research.service.mcp.budget import Budget, Reply, TextIn, filled
 from research.service.mcp.catalogue import TEXT_PLACE, Tool, output_of, tokens_parameter
 from research.service.mcp.tools import suspicion_notes
-from research.sources.records import CONTEXT_TYPES
+from research.sources import CONTEXT_TYPES
 
 if TYPE_CHECKING:
     from research.index import Index
-    from research.packages.package import ContextPackage
+    from research.packages import ContextPackage
 
 _ENTRY_TOKENS = 45  # a source in the fields
 _LEAST_OF_A_SOURCE = 90  # tokens of content

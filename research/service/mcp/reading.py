@@ -102,7 +102,7 @@ class _Reading:
     """Pages on their way to an agent: the one that was asked for, and those around it by their distance."""
 
     def __init__(self, asked: PageView, views: Sequence[PageView], start: int) -> None:
-        from research.context.escape import page_text
+        from research.context import page_text
 
         self._asked = asked
         self._number = int(asked.item.ref.part)
@@ -123,11 +123,10 @@ class _Reading:
 
     def reply(self, tokens: int) -> Reply:
         """With so many tokens of text."""
-        from research.context.fit import fit
-        from research.context.render.cited import CitedPages
+        from research.context import CitedPages, fit_items
 
         renderer = CitedPages()
-        fitted = fit(self._items, tokens, renderer, escaped_counter(), extent="pages")
+        fitted = fit_items(self._items, tokens, renderer, escaped_counter(), extent="pages")
         kept = sorted(fitted.items, key=lambda item: int(item.ref.part))
         parts = [renderer.entry(item, number) for number, item in enumerate(kept, start=1)]
         next_start = self._next_start(kept)
@@ -136,7 +135,7 @@ class _Reading:
 
     def _next_start(self, kept: Sequence[Item]) -> int | None:
         """Where the page that was asked for goes on, if it was cut."""
-        from research.context.fit import CUT_MARK
+        from research.context import CUT_MARK
 
         for item in kept:
             if int(item.ref.part) == self._number and item.cut:

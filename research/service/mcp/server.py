@@ -21,7 +21,7 @@ from mcp.shared.exceptions import MCPError
 
 from research import __version__
 from research.errors import CtxError, NothingFoundError, UsageError
-from research.governance.access import Principal
+from research.governance import Principal
 from research.observe import log_failure, logger_of
 from research.parameters import read_values
 from research.parameters import shown as quoted

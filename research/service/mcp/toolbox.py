@@ -10,7 +10,7 @@ from research.service.mcp.budget import TextIn
 from research.service.mcp.ingesting import Ingest, IngestDoor
 
 if TYPE_CHECKING:
-    from research.conversation.turns import TurnMaker
+    from research.conversation import TurnMaker
     from research.service.service import Service
 
 _STOP_SECONDS = 4.0  # for an ingest to end in good order
@@ -30,7 +30,7 @@ class Toolbox:
     def turns(self) -> TurnMaker:
         """What builds turns: the server's own, or one that is made with the first."""
         if self.maker is None:
-            from research.conversation.turns import TurnMaker
+            from research.conversation import TurnMaker
 
             self.maker = TurnMaker(self.service.index)
         return self.maker

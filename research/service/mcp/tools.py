@@ -12,8 +12,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from research.context.escape import name as safe_name
-from research.context.escape import one_line
+from research.context import name as safe_name
+from research.context import one_line
 from research.errors import CtxError
 from research.service.mcp.budget import Budget, Reply, TextIn, escaped_counter, filled, longest
 

@@ -15,6 +15,7 @@ from pathlib import PurePath
 from research.errors import DocumentError
 from research.records import Chunk, DocumentInfo, FailedPage, Line, Page
 from research.store.catalog.catalog import Catalog
+from research.store.catalog.chunk_vectors import touch_vectors
 from research.store.catalog.document_names import hand_over, inheritance, new_file_id
 from research.store.catalog.documents import FileStamp, document_at_path, get_document, paths_of
 from research.store.catalog.edge_writes import outdate_document, outdate_namesakes
@@ -34,7 +35,6 @@ from research.store.catalog.ledger import (
 from research.store.catalog.packages import leave_packages
 from research.store.catalog.page_vectors import pack_lines, write_lines
 from research.store.catalog.session_turns import leave_sessions
-from research.store.catalog.vectors import touch_vectors
 from research.store.files import images, uploads
 from research.store.fulltext.search import PageWords, forget_document, forget_pages, index_name, index_pages
 from research.units import pack_units, split

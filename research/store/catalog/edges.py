@@ -18,7 +18,7 @@ from research.store.catalog.reader import Connection, Reader
 
 REFERS, CITES, NEWER, CALLS, IMPORTS, SUPPORTS, CHANGES, TOLD_IN, CONTAINS = range(1, 10)
 
-KINDS: Mapping[str, int] = {
+EDGE_KINDS: Mapping[str, int] = {
     "refers": REFERS,  # page → page
     "cites": CITES,  # page or document → document
     "newer": NEWER,  # document → the version before it
@@ -29,7 +29,7 @@ KINDS: Mapping[str, int] = {
     "told_in": TOLD_IN,  # memory → session
     "contains": CONTAINS,  # document → section → page, file → code
 }
-KIND_NAMES: Mapping[int, str] = {number: name for name, number in KINDS.items()}
+KIND_NAMES: Mapping[int, str] = {number: name for name, number in EDGE_KINDS.items()}
 
 MOST_SEEDS = 200
 _ROWS = 8_000  # that a walk may take, about

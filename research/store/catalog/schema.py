@@ -409,7 +409,7 @@ _STEPS: tuple[str, ...] = (
     CREATE INDEX nodes_by_themselves ON nodes (node_no)
         WHERE doc_id IS NULL AND item_no IS NULL AND memory_no IS NULL;
 
-    -- Kinds are numbers (`edges.KINDS`): with a node, the indexes give the weightiest first.
+    -- Kinds are numbers (`edges.EDGE_KINDS`): with a node, the indexes give the weightiest first.
     CREATE TABLE edges (
         edge_no INTEGER PRIMARY KEY,
         source INTEGER NOT NULL REFERENCES nodes ON DELETE CASCADE,

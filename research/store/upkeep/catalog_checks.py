@@ -165,7 +165,7 @@ def _vector(row: sqlite3.Row, review: _Review) -> str:
 
 
 def _page_vector(row: sqlite3.Row, review: _Review) -> str:
-    from research.encoders.maxsim import FULL, SKETCH, shape_of
+    from research.encoders import FULL, SKETCH, shape_of
 
     first, boxes, sketch, vectors = (row[name] for name in ("first", "boxes", "sketch", "vectors"))
     if not (first or boxes or sketch or vectors):  # nothing could be seen on the page

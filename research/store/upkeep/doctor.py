@@ -12,7 +12,7 @@ from pathlib import Path
 
 from research.errors import CHECK, DAMAGED, MEND, BusyError, CtxError
 from research.reports import Check, Reindexed, places, remedy
-from research.store.catalog import page_vectors, vectors
+from research.store.catalog import chunk_vectors, page_vectors
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.documents import all_documents
 from research.store.catalog.items import count_of_parents
@@ -128,13 +128,14 @@ def _consistency(catalog: Catalog) -> Iterator[Check]:
 
 def _text(catalog: Catalog, named_encoders: Sequence[str], timeout: int) -> Iterator[Check]:
     """Whether what filled the text side may and can still be asked, told without loading it. An address is tried."""
-    from research.encoders import check_text_encoder
-    from research.encoders.allowed import check_allowed
+    from research.encoders import check_allowed, check_text_encoder
 
-    name = vectors.encoder_of(catalog)
+    name = chunk_vectors.encoder_of(catalog)
     try:
         check_allowed(name, named_encoders)
-        told = check_text_encoder(name, dim=vectors.dim_of(catalog), sketch=vectors.sketch_of(catalog), timeout=timeout)
+        told = check_text_encoder(
+            name, dim=chunk_vectors.dim_of(catalog), sketch=chunk_vectors.sketch_of(catalog), timeout=timeout
+        )
     except CtxError as error:
         yield Check("text", "warning", error.message, error.hint)
     else:
@@ -143,9 +144,7 @@ def _text(catalog: Catalog, named_encoders: Sequence[str], timeout: int) -> Iter
 
 def _visual(catalog: Catalog, named_encoders: Sequence[str]) -> Iterator[Check]:
     """Whether what filled the visual side may and can still be asked, told without loading it."""
-    from research.encoders import checkpoints
-    from research.encoders.allowed import check_allowed
-    from research.encoders.colpali import INSTALL, checkpoint_of, installed
+    from research.encoders import INSTALL, check_allowed, checkpoint_of, checkpoints, installed
     from research.errors import EncoderNotAllowed
 
     name, problem = page_vectors.encoder_of(catalog), page_vectors.problem_of(catalog)

@@ -19,7 +19,7 @@ from research.checksums import sha256
 from research.errors import IndexUnusableError, NothingFoundError
 from research.records import DocumentInfo
 from research.reports import Removal, Status
-from research.store.catalog import ledger, page_vectors, vectors
+from research.store.catalog import chunk_vectors, ledger, page_vectors
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.document_names import ambiguous, is_pattern, select_documents
 from research.store.catalog.document_writes import remove_document
@@ -54,13 +54,13 @@ def status_of(paths: IndexPaths, named_encoders: Sequence[str] = (), reader: Rea
             documents=counted.documents,
             pages=counted.pages,
             pages_without_text=counted.pages_without_text,
-            chunks=vectors.count_chunks(catalog),
+            chunks=chunk_vectors.count_chunks(catalog),
             pending_chunks=ledger.count_pending(catalog),
             unfinished_documents=len({doc for stage, ids in waiting.items() if stage != STAGE_OCR for doc in ids}),
             pages_for_ocr=count_for_ocr(catalog),
             given_up=tuple(given_up(catalog)),
             size_bytes=size_of(paths.root) if reader is None else 0,
-            text_encoder=vectors.encoder_of(catalog),
+            text_encoder=chunk_vectors.encoder_of(catalog),
             visual_encoder=page_vectors.encoder_of(catalog),
             encoders_not_allowed=_not_allowed(catalog, named_encoders),
             pages_without_visual=page_vectors.count_unseen(catalog),
@@ -91,11 +91,11 @@ def size_of(folder: Path) -> int:
 
 
 def _not_allowed(catalog: Reader, named: Sequence[str]) -> tuple[str, ...]:
-    from research.encoders.allowed import check_allowed
+    from research.encoders import check_allowed
     from research.errors import EncoderNotAllowed
 
     found = []
-    for name in (vectors.encoder_of(catalog), page_vectors.encoder_of(catalog)):
+    for name in (chunk_vectors.encoder_of(catalog), page_vectors.encoder_of(catalog)):
         try:
             check_allowed(name, named)
         except EncoderNotAllowed:

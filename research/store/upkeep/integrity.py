@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from research.store.catalog import ledger, packages
 from research.store.catalog.catalog import Catalog
+from research.store.catalog.chunk_vectors import dim_of
 from research.store.catalog.edge_writes import drop_graph
 from research.store.catalog.edges import count_wrong
 from research.store.catalog.item_writes import remove_numbers, values_of_nobody
@@ -16,7 +17,6 @@ from research.store.catalog.labels import labels_of_nothing, leave_targets
 from research.store.catalog.ledger import STAGE_OCR, STAGE_VECTORS
 from research.store.catalog.memories import update_words
 from research.store.catalog.session_turns import leave_sessions, lost_documents
-from research.store.catalog.vectors import dim_of
 from research.store.files import images, uploads
 from research.store.files.paths import remove_tree
 from research.store.fulltext.rebuild import fulltext_disagrees, index_is_damaged, pages_disagree, rebuild_fulltext

@@ -26,7 +26,7 @@ from research.errors import (
     unusable_catalog,
 )
 from research.reports import Restored
-from research.store.catalog import page_vectors, schema, vectors
+from research.store.catalog import chunk_vectors, page_vectors, schema
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.pages import count_pages
 from research.store.files import images
@@ -74,17 +74,17 @@ def _clean_up(paths: IndexPaths, image_files: int, kept_aside: str) -> Restored:
         return Restored(
             documents=len(known),
             pages=count_pages(catalog),
-            chunks=vectors.count_chunks(catalog),
+            chunks=chunk_vectors.count_chunks(catalog),
             images=image_files,
             kept_aside=kept_aside,
-            text_encoder=vectors.encoder_of(catalog),
+            text_encoder=chunk_vectors.encoder_of(catalog),
             visual_encoder=page_vectors.encoder_of(catalog),
             foreign_encoders=_foreign_encoders(catalog),
         )
 
 
 def _foreign_encoders(catalog: Catalog) -> tuple[str, ...]:
-    text, side = vectors.encoder_of(catalog), page_vectors.visual_side(catalog)
+    text, side = chunk_vectors.encoder_of(catalog), page_vectors.visual_side(catalog)
     foreign = [text] if text and not is_embedded(text) else []
     return (*foreign, side.name) if side.kind == "model" else tuple(foreign)
 

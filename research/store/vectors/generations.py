@@ -24,10 +24,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from urllib.parse import quote
 
-from research.store.catalog import page_vectors, vectors
+from research.store.catalog import chunk_vectors, page_vectors
+from research.store.catalog.chunk_vectors import revision_of
 from research.store.catalog.ledger import STAGE_VECTORS
 from research.store.catalog.reader import Reader
-from research.store.catalog.vectors import revision_of
 from research.store.files.paths import (
     make_folder,
     make_tree_private,
@@ -148,7 +148,7 @@ def visual_pages(reader: Reader) -> str:
 
 def current(reader: Reader) -> Generation | None:
     """The newest usable generation, with nothing in it that came after this reader's moment."""
-    return newest(reader.paths.chroma, reader.meta("catalog_id"), through=vectors.last_sequence(reader))
+    return newest(reader.paths.chroma, reader.meta("catalog_id"), through=chunk_vectors.last_sequence(reader))
 
 
 def newest(folder: Path, catalog_id: str, *, through: int | None = None) -> Generation | None:

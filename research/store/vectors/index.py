@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from research.store.catalog import vectors
+from research.store.catalog import chunk_vectors
 from research.store.catalog.pages import batched
 from research.store.catalog.reader import Reader
 from research.store.files.paths import IndexPaths
@@ -139,7 +139,7 @@ class ChromaIndex:
         self.refresh()
 
     def _current(self, reader: Reader) -> _OpenGeneration | None:
-        catalog_id, last = reader.meta("catalog_id"), vectors.last_sequence(reader)
+        catalog_id, last = reader.meta("catalog_id"), chunk_vectors.last_sequence(reader)
         with self._lock:
             newest_name, manifest = _look(self._folder)
             if self._seen != (catalog_id, newest_name, manifest):
@@ -237,7 +237,7 @@ def _page_ids_of_chunks(reader: Reader, keys: Sequence[str], through: int) -> di
     known = reader.count_cache()
     new = [key for key in keys if (key, through) not in known]
     if new:
-        pages = vectors.page_ids_of_chunks(reader, new, through_seq=through)
+        pages = chunk_vectors.page_ids_of_chunks(reader, new, through_seq=through)
         known.update(((key, through), pages.get(key, 0)) for key in new)
     return {key: page_id for key in keys if (page_id := known[key, through])}
 
@@ -265,7 +265,7 @@ def _compared(reader: Reader, collection: str, after: int, vector: NDArray[np.fl
         fitting = [(int(page_id), blob) for _, page_id, blob in rows if len(blob) == size]
         if fitting:
             matrix = np.frombuffer(b"".join(blob for _, blob in fitting), dtype="<f2").reshape(len(fitting), -1)
-            similarities = vectors.cosines(matrix.astype(np.float32), vector).tolist()
+            similarities = chunk_vectors.cosines(matrix.astype(np.float32), vector).tolist()
             yield from zip((page_id for page_id, _ in fitting), similarities, strict=True)
         if len(rows) < _BLOCK:
             return

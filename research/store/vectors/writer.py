@@ -10,12 +10,12 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from research.store.catalog import page_vectors, vectors
+from research.store.catalog import chunk_vectors, page_vectors
 from research.store.catalog.catalog import Catalog
+from research.store.catalog.chunk_vectors import dim_of, revision_of
 from research.store.catalog.ledger import STAGE_VECTORS
 from research.store.catalog.pages import StoredPage, pages_of
 from research.store.catalog.reader import Reader
-from research.store.catalog.vectors import dim_of, revision_of
 from research.store.vectors.chroma import (
     SYNC_THRESHOLD,
     ClientReader,
@@ -108,7 +108,7 @@ def build_with_fallback(catalog: Catalog, base: Generation | None) -> Generation
 def _build(catalog: Catalog, base: Generation | None, open_writer: Callable[[Path], Writer]) -> Generation:
     """Publish a generation: `base` and what came after it, or everything."""
     folder = catalog.paths.chroma
-    through_seq, revision = vectors.last_sequence(catalog), revision_of(catalog)
+    through_seq, revision = chunk_vectors.last_sequence(catalog), revision_of(catalog)
     after = base.through_seq if base else 0
     visual_through_seq = page_vectors.last_sequence(catalog)
     visual_after = base.visual_through_seq if base else 0
@@ -186,7 +186,7 @@ def _means(catalog: Catalog, doc_ids: list[str]) -> Iterator[tuple[StoredPage, N
     for doc_id in doc_ids:
         if doc_id not in unfinished:
             pages = list(pages_of(catalog, [doc_id]))
-            means = vectors.page_means(catalog, [page.page_id for page in pages])
+            means = chunk_vectors.page_means(catalog, [page.page_id for page in pages])
             yield from ((page, means[page.page_id]) for page in pages)
 
 

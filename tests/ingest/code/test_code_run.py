@@ -16,8 +16,8 @@ from ingest.report import IngestSummary
 from ingest.run import ingest
 from research.errors import CtxError, NothingFoundError
 from research.index import Index
-from research.sources.items import CodeSource, trees_of
-from research.store.catalog.items import StoredItem, item_vectors, list_items
+from research.sources import CodeSource, trees_of
+from research.store import StoredItem, item_vectors, list_items
 from tests.conftest import write_pdf
 
 DATES = '''

@@ -13,8 +13,7 @@ from ingest.report import RepositoryOutcome, SilentObserver
 from research.errors import CtxError, UsageError
 from research.index import Index
 from research.sources.items import CommitsSource
-from research.store.catalog.items import StoredItem, count_items, list_items
-from research.store.files.paths import IndexPaths
+from research.store import IndexPaths, StoredItem, count_items, list_items
 from tests.in_process import run_in_process
 from tests.ingest.commits.git_making import Made
 

@@ -17,7 +17,7 @@ from ingest.report import SilentObserver
 from ingest.run import ingest
 from research.records import Page
 from research.settings import Settings
-from research.store.files.paths import IndexPaths
+from research.store import IndexPaths
 
 # Letters that are longer in another case, look-alikes of Roman numerals, digits of other scripts, no letters at all.
 TROUBLESOME = [

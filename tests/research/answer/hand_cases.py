@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from research.index import Index
-from research.store.catalog.documents import all_documents
-from research.store.catalog.pages import page_markdown
+from research.store import all_documents, page_markdown
 from tests.research.answer.answer_cases import Case
 
 HERE = Path(__file__).parent

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from ingest import ingest
 from research import Index, UsageError
 from research.answer.confidence import WEIGHTS, Features, Weights, confidence_of, judged, likelihood
-from research.evaluation.questions import read_questions
+from research.evaluation import read_questions
 from research.models import CONFIDENCE_LEVELS, Confidence, Coverage, Item, LegCoverage, LegScore, Passage, Question, Ref
 from research.settings import Settings
 from research.sources.documents import MODES
-from research.store.catalog.catalog import Catalog
+from research.store import Catalog
 from tests.conftest import SAMPLES, write_pdf
 from tests.pace import draws
 

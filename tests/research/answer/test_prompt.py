@@ -21,7 +21,7 @@ from research.answer.prompt import (
     load_prompt,
     messages_of,
 )
-from research.context.tokens import TokenCounter
+from research.context import TokenCounter
 from research.errors import ContextTooLongError, NothingFoundError
 from research.index import Index
 from tests.pace import draws

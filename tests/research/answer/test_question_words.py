@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from research.answer.question_words import finder, folded, has_misspelt, names_in, words_in
-from research.store.fulltext.analyzer import analyze
+from research.store import analyze
 
 NAMES = {
     "What did Costco earn in 2021?": {"costco", "2021"},

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from research.answer.prompt import source_block
-from research.context.escape import message, plain
+from research.context import message, plain
 from tests.research.answer.making import source
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from research.context.escape import name as shown_name
-from research.context.fit import CUT_MARK, fit
+from research.context.fit import CUT_MARK, fit_items
 from research.context.render.cited import CitedPages, item_of
 from research.context.tokens import TokenCounter
 from research.models import Item, SourceDocument
@@ -54,7 +54,7 @@ def test_small_budgets_too(sources: list[Item], budget: int) -> None:
 
 
 def check(sources: list[Item], budget: int) -> None:
-    fitted = fit(sources, budget, CITED, COUNTER)
+    fitted = fit_items(sources, budget, CITED, COUNTER)
     assert fitted.tokens == COUNTER.count(fitted.text) <= budget
     assert len(fitted.items) + len(fitted.dropped) == len(sources)
     assert fitted.truncated == (bool(fitted.dropped) or any(s.cut for s in fitted.items))
@@ -67,16 +67,16 @@ def check(sources: list[Item], budget: int) -> None:
 def test_every_budget_up_to_the_whole() -> None:
     text = "\n\n".join(f"Paragraph {n}. It says a little. And then a little more." for n in range(12))
     sources = [source(text, page=n) for n in (1, 2)]
-    whole = fit(sources, 10_000, CITED, COUNTER).tokens
+    whole = fit_items(sources, 10_000, CITED, COUNTER).tokens
     for budget in (*range(0, whole, 5), whole - 1, whole, whole + 1):
         check(sources, budget)
-    assert not fit(sources, whole, CITED, COUNTER).truncated
-    assert fit(sources, whole - 1, CITED, COUNTER).truncated
+    assert not fit_items(sources, whole, CITED, COUNTER).truncated
+    assert fit_items(sources, whole - 1, CITED, COUNTER).truncated
 
 
 def test_a_cut_source_ends_at_a_sentence_and_says_so() -> None:
     text = "\n\n".join(f"Sentence one of {n}. Sentence two of {n}." for n in range(40))
-    fitted = fit([source(text)], 200, CITED, COUNTER)
+    fitted = fit_items([source(text)], 200, CITED, COUNTER)
     assert fitted.items[0].cut
     kept, mark = fitted.items[0].text.rsplit("\n", 1)
     assert mark == CUT_MARK
@@ -85,7 +85,7 @@ def test_a_cut_source_ends_at_a_sentence_and_says_so() -> None:
 
 
 def test_too_small_for_a_header_gives_an_empty_truncated_context() -> None:
-    fitted = fit([source("Some text.")], 3, CITED, COUNTER)
+    fitted = fit_items([source("Some text.")], 3, CITED, COUNTER)
     assert (fitted.text, fitted.tokens, fitted.truncated) == ("", 0, True)
 
 
@@ -113,5 +113,5 @@ def test_file_names_are_one_harmless_line(name: str, shown: str) -> None:
 )
 def test_a_cut_ends_with_a_sentence(sentence: str, end: str) -> None:
     text = (sentence * 10).strip()
-    cut = fit([source(text)], COUNTER.count(text) * 3 // 4, CITED, COUNTER).items[0]
+    cut = fit_items([source(text)], COUNTER.count(text) * 3 // 4, CITED, COUNTER).items[0]
     assert cut.cut and cut.text.removesuffix(f" {CUT_MARK}").endswith(end)

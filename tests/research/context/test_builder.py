@@ -14,10 +14,8 @@ from research.context.tokens import TokenCounter
 from research.contract import ContextBuilder, SearchEngine
 from research.index import Index
 from research.models import Item, Question
-from research.store.catalog.catalog import Catalog
+from research.store import Catalog, ChromaClient, IndexPaths
 from research.store.catalog.document_writes import remove_document
-from research.store.client import ChromaClient
-from research.store.files.paths import IndexPaths
 from tests.research.store.index_making import Making
 
 PAGES = {f"{name}.pdf": [f"Boats and harbours, told by {name}."] for name in ("anna", "ben", "carl", "dora")}

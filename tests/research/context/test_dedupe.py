@@ -7,7 +7,7 @@ from research.context.pipeline import deduplicate as deduplicate_items
 from research.context.pipeline import rank
 from research.contract import ContextBuilder, SearchEngine
 from research.models import Item, Ref
-from research.store.client import ChromaClient
+from research.store import ChromaClient
 
 RESULTS = st.lists(
     st.fixed_dictionaries(

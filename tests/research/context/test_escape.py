@@ -22,7 +22,7 @@ from markdown_it import MarkdownIt
 
 from research.answer.prompt import Window, fit_prompt
 from research.context.escape import cited, code_block, code_span, imitates_item, message, name, one_line, section
-from research.context.fit import fit
+from research.context.fit import fit_items
 from research.context.render.mixed import CitedItems
 from research.conversation import turns
 from research.index import Index
@@ -34,12 +34,9 @@ from research.request import AskRequest
 from research.service.mcp import code as mcp_code
 from research.service.mcp import listing, reading, tools
 from research.service.mcp import memory as mcp_memory
+from research.sources import FormattedContext
 from research.sources.mix import dressed
-from research.sources.records import FormattedContext
-from research.store.catalog.catalog import Catalog
-from research.store.catalog.document_writes import add_document
-from research.store.catalog.documents import FileStamp
-from research.store.files.paths import IndexPaths, write_lock
+from research.store import Catalog, FileStamp, IndexPaths, add_document, write_lock
 from tests.pace import draws
 from tests.research.conversation.making import Memories, build, builder, turn
 from tests.research.conversation.making import memory as told
@@ -202,9 +199,9 @@ def rendered(mean: str) -> Iterator[tuple[str, str]]:
     """What a model may be shown of a text that stands wherever one can stand, and how it is read."""
     text, field = f"word {mean} word\n{mean}\n\n{mean}", f"{mean} word"
     items, source = items_of(text, field), SourceDocument("d", field, 3, "pdf", markdown_content=text)
-    yield "cited", fit(items, 100_000, CitedItems(), COUNTER).text
-    yield "cited", fit(items[1:2], 60, CitedItems(), COUNTER).text or "[Code 1: dropped]"
-    yield "cited", fit([replace(item, cut=True) for item in items], 100_000, PackageItems(), COUNTER).text
+    yield "cited", fit_items(items, 100_000, CitedItems(), COUNTER).text
+    yield "cited", fit_items(items[1:2], 60, CitedItems(), COUNTER).text or "[Code 1: dropped]"
+    yield "cited", fit_items([replace(item, cut=True) for item in items], 100_000, PackageItems(), COUNTER).text
     yield from (("markdown", context.markdown) for context in asyncio.run(sections(held(text, field))))
     warned = experience("e1", axis="full", surprise=text, root_cause=text, outcome_status="falsified")
     yield "markdown", premortem(Holding(experiences=[warned]), max_tokens=100_000).markdown

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from research.context.fit import CUT_MARK, Fitted, fit
+from research.context.fit import CUT_MARK, Fitted, fit_items
 from research.context.tokens import TokenCounter
 from research.models import Extent, Item, Passage
 from research.units import split
@@ -33,7 +33,7 @@ def spanned(item: Item, spans: list[tuple[int, int]]) -> Item:
 
 def check(items: list[Item], budget: int, extent: Extent = "fit", counter: TokenCounter = COUNTER) -> Fitted:
     """What holds for every budget and page."""
-    fitted = fit(items, budget, CITED, counter, extent=extent)
+    fitted = fit_items(items, budget, CITED, counter, extent=extent)
     assert fitted.tokens == counter.count(fitted.text) <= budget
     assert [item.ref for item in (*fitted.items, *fitted.dropped)] == [item.ref for item in items]
     assert fitted.text == "\n\n".join(block(item, n) for n, item in enumerate(fitted.items, start=1))
@@ -74,7 +74,7 @@ def test_the_total_is_exact_whatever_pages_and_passages_look_like(
 
 def test_every_budget_up_to_the_whole_and_more_of_it_never_shows_less() -> None:
     items = [asked(PAGE, NEEDLE, page=n) for n in (1, 2)]
-    whole = fit(items, 10_000, CITED, COUNTER)
+    whole = fit_items(items, 10_000, CITED, COUNTER)
     assert not whole.truncated and [item.text for item in whole.items] == [PAGE, PAGE]
     cited = 0
     for budget in range(0, whole.tokens + 1, 29):
@@ -122,7 +122,7 @@ def test_growth_goes_to_the_paragraph_then_to_other_passages_then_to_the_section
 
 def least(item: Item, part: str) -> int:
     """The smallest budget that shows this part."""
-    return next(budget for budget in range(10, 2000, 20) if part in fit([item], budget, CITED, COUNTER).text)
+    return next(budget for budget in range(10, 2000, 20) if part in fit_items([item], budget, CITED, COUNTER).text)
 
 
 def test_a_row_keeps_the_header_of_its_table() -> None:
@@ -177,7 +177,7 @@ def test_passages_only_are_not_called_truncated_unless_one_is_missing() -> None:
 
 
 def test_whole_pages_are_taken_as_before_if_asked_for() -> None:
-    plain = fit([source(PAGE, page=n) for n in (1, 2)], 250, CITED, COUNTER)
+    plain = fit_items([source(PAGE, page=n) for n in (1, 2)], 250, CITED, COUNTER)
     assert check([asked(PAGE, NEEDLE, page=n) for n in (1, 2)], 250, "pages").text == plain.text
 
 

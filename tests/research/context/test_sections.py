@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from research.context.render.sections import TYPES
 from research.sources.records import Result, item_of
+from research.sources.sections import TYPES
 from tests.research.sources.holding import (
     COUNTER,
     Holding,

@@ -6,11 +6,7 @@ from pathlib import Path
 
 from research.encoders import DEFAULT, load_text_encoder
 from research.records import Chunk, DocumentInfo, Page
-from research.store.catalog import ledger, page_vectors, vectors
-from research.store.catalog.catalog import Catalog
-from research.store.catalog.document_writes import add_document
-from research.store.catalog.documents import FileStamp
-from research.store.files.paths import IndexPaths, write_lock
+from research.store import Catalog, FileStamp, IndexPaths, add_document, chunk_vectors, ledger, page_vectors, write_lock
 from research.store.vectors import writer
 
 PAGES = {
@@ -61,10 +57,10 @@ def make_talkative(root: Path) -> None:
         for name, pages in PAGES.items():
             add(catalog, name, pages)
         encoder = load_text_encoder(DEFAULT)
-        vectors.set_encoder(catalog, encoder.name, encoder.dim)
+        chunk_vectors.set_encoder(catalog, encoder.name, encoder.dim)
         page_vectors.set_encoder(catalog, f"regions:{encoder.name}", encoder.dim)
-        chunks = list(vectors.pending_chunks(catalog))
+        chunks = list(chunk_vectors.pending_chunks(catalog))
         made = encoder.embed([chunk.text for chunk in chunks])
-        vectors.write_vectors(catalog, [chunk.chunk_id for chunk in chunks], made)
+        chunk_vectors.write_vectors(catalog, [chunk.chunk_id for chunk in chunks], made)
         ledger.close_ledger(catalog)
         writer.publish(catalog)

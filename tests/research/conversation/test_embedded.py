@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from research.context.tokens import TokenCounter
+from research.context import TokenCounter
 from research.conversation import ContextBuilder, ContextBuilderMetrics, EmbeddedMemory
 from research.index import Index
 from tests.research.conversation.making import talk, turn

@@ -10,7 +10,7 @@ from research.conversation.sessions import NAME, Earlier, follow_up, leans
 from research.index import Index
 from research.search.engine import focused
 from research.search.legs import Ranked
-from research.store.catalog.reader import Reader
+from research.store import Reader
 from tests.conftest import built_once
 from tests.research.conversation.talking import doc_id_of, make_talkative
 

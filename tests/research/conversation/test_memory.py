@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from research.errors import BusyError, NothingFoundError, UsageError
 from research.index import Index
 from research.memories import NewMemory
-from research.store.catalog.catalog import Catalog
-from research.store.files.paths import write_lock
+from research.store import Catalog, write_lock
 from tests.pace import draws
 from tests.research.conversation.memory_index import counts, encoder, ids, open_index
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from research.conversation import ContextBuilderMetrics
-from research.governance.redaction import NoopRedactor
+from research.governance import NoopRedactor
 from tests.research.conversation.making import Memories, build, builder, memory, talk, turn
 
 SECRET = "sk-proj-Zk3v9QpL2mXw8RtY5uNb7HcD4fGj6SaE1oIiKlMnBvCxZ0qW"

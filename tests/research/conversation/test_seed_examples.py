@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import research.conversation
-from research.context.tokens import TokenCounter
+from research.context import TokenCounter
 from research.conversation import (
     BuiltContext,
     ContextBuilder,

@@ -9,13 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from research.answer.answering import CheckedAnswer
-from research.answer.written import WrittenAnswer
+from research.answer import CheckedAnswer, WrittenAnswer
 from research.errors import NothingFoundError, UsageError
 from research.index import Index
-from research.store.catalog.catalog import Catalog
-from research.store.catalog.document_writes import forget_path, remove_document
-from research.store.files.paths import write_lock
+from research.store import Catalog, forget_path, write_lock
+from research.store.catalog.document_writes import remove_document
 from tests.conftest import built_once
 from tests.research.conversation.talking import PAGES, add, doc_id_of, make_talkative
 

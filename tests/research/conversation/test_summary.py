@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from research.answer.model.openai import OpenAIModel
+from research.answer import OpenAIModel
 from research.conversation.summaries import LONGEST, SummaryLedger, extract, model_summarizer
 from research.conversation.turn import Turn
 from tests.loopback import Serving

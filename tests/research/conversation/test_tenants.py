@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from research.errors import NothingFoundError
-from research.governance.access import Principal
+from research.governance import Principal
 from research.index import Index
 from research.memories import NewMemory
 from tests.pace import draws

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from research.context.tokens import TokenCounter
+from research.context import TokenCounter
 from research.conversation.budget import CUT_MARK, _greedy, _knapsack
 from research.errors import TurnTooLongError, UsageError
 from tests.research.conversation.making import Memories, build, builder, memory, talk, turn, words

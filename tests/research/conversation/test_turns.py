@@ -9,14 +9,13 @@ from typing import Any
 
 import pytest
 
-from research.context.tokens import TokenCounter
+from research.context import TokenCounter
 from research.conversation.messages import Overhead
 from research.conversation.turns import DOCUMENTS_HEADING, BuiltTurn, TurnMaker
 from research.errors import TurnTooLongError, UsageError
 from research.index import Index
 from research.settings import Settings
-from research.store.catalog.catalog import Catalog
-from research.store.files.paths import write_lock
+from research.store import Catalog, write_lock
 from tests.conftest import built_once
 from tests.research.conversation.talking import add, make_talkative
 
@@ -108,7 +107,7 @@ def test_what_cannot_be_redacted_does_not_leave(index: Index) -> None:
 
     maker = TurnMaker(index, environment={})
     maker._opened()
-    from research.governance.redaction import SafeRedactor
+    from research.governance import SafeRedactor
 
     maker._safe = SafeRedactor(Breaks(), seconds=5)
     found = maker.build_now({"user_message": ASKED}, documents=True)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from research.encoders import ALIASES, DEFAULT
 from research.encoders.allowed import check_allowed, remember
+from research.encoders.base import ALIASES, DEFAULT
 from research.errors import EncoderNotAllowed
 from research.folders import user_config
 from research.settings import Settings

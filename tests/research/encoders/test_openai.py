@@ -11,8 +11,15 @@ import numpy as np
 import pytest
 
 from research.api_client import ApiClient
-from research.encoders import identify_text_encoder, is_light, load_remembered, load_text_encoder, openai, token_counter
+from research.encoders import openai
 from research.encoders.allowed import check_allowed, remember
+from research.encoders.base import (
+    identify_text_encoder,
+    is_light,
+    load_remembered,
+    load_text_encoder,
+    token_counter,
+)
 from research.encoders.minilm import MiniLMEncoder
 from research.encoders.openai import OpenAIEncoder, alike, describe, sketch_of
 from research.errors import AddressError, EncoderNotAllowed, EncoderUnavailable

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from research.encoders import (
+from research.encoders.base import (
     DEFAULT,
     hand_over,
     identify_text_encoder,
@@ -43,7 +43,7 @@ def test_without_the_package_the_error_says_what_to_install(monkeypatch: pytest.
 
 OLD = """
 import sys
-from research.encoders import identify_text_encoder, load_text_encoder
+from research.encoders.base import identify_text_encoder, load_text_encoder
 from research.errors import CtxError
 for use in (identify_text_encoder, load_text_encoder):
     try:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from research.encoders import identify_text_encoder, load_text_encoder
+from research.encoders.base import identify_text_encoder, load_text_encoder
 from research.encoders.colpali import identify, load_visual_encoder
 from research.errors import EncoderUnavailable
 from tests.conftest import Tiny

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from research import ChromaClient, SearchEngine
-from research.evaluation import DEPTH, Asked, ask_all, failures, rankings, slices, summarise, write_run
 from research.evaluation.questions import Question, look_up, read_questions
+from research.evaluation.scoring import DEPTH, Asked, ask_all, failures, rankings, slices, summarise, write_run
 
 QUESTIONS = read_questions(Path(__file__).parents[3] / "data" / "questions.jsonl")
 

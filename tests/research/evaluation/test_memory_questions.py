@@ -10,8 +10,8 @@ import pytest
 from talks import QUESTIONS, write_lines, write_set
 
 from research.errors import UsageError
-from research.evaluation import ask_memories, fill, summarise, write_memory_run
 from research.evaluation.questions import asks_memories, read_set
+from research.evaluation.scoring import ask_memories, fill, summarise, write_memory_run
 from tests.research.conversation.memory_index import open_index
 
 

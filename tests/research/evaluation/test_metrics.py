@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from research.evaluation import METRICS, figures, percentile, score
+from research.evaluation.scoring import METRICS, figures, percentile, score
 
 pages = st.tuples(st.sampled_from("ab"), st.integers(1, 9))
 

@@ -9,7 +9,7 @@ import pytest
 from research.experiences.records import AXES, Experience, axis_items
 from research.index import Index
 from research.models import Question
-from research.sources.items import ExperiencesSource
+from research.sources import ExperiencesSource
 from tests.research.experiences.recurring import DATA, records
 
 QUESTIONS = [json.loads(line) for line in (DATA / "experience_questions.jsonl").read_text().splitlines()]

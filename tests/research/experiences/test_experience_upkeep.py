@@ -9,7 +9,7 @@ from test_experiences import start
 
 from research.errors import UsageError
 from research.index import Index
-from research.store.upkeep.doctor import check_index
+from research.store import check_index
 
 
 def test_status_counts_experiences_and_not_their_axes(own: Index) -> None:

@@ -16,8 +16,7 @@ from research.experiences.intake import Choices, read_fields
 from research.experiences.records import DOMAINS, OUTCOMES, STRATEGIES, TIERS, Experience, tier_of
 from research.index import Index
 from research.settings import Settings
-from research.store.catalog.catalog import Catalog
-from research.store.files.paths import write_lock
+from research.store import Catalog, write_lock
 from tests.pace import draws
 
 TOLD = {"goal": "Find the leak", "hypothesis": "A file stays open", "action": "Count them", "prediction": "They grow"}

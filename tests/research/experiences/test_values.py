@@ -17,8 +17,8 @@ from research.experiences import clusters
 from research.experiences.records import AXES, Value
 from research.index import Index
 from research.settings import Settings
+from research.store import get_parent
 from research.store.catalog.item_writes import put_items
-from research.store.catalog.items import get_parent
 from research.store.upkeep import integrity
 from tests.conftest import built_once
 from tests.research.experiences.recurring import THEMES, recurring
@@ -209,7 +209,7 @@ def test_a_cold_question_loads_none_of_it(valued: Index) -> None:
     import subprocess
 
     code = (
-        "import sys; from research.index import Index\n"
+        "import sys; from research.index.index import Index\n"
         "with Index.open(sys.argv[1]) as index: index.search_values('locks'); index.search_experiences('locks')\n"
         "print([name for name in sys.modules if name.startswith(('sklearn', 'scipy', 'joblib'))])"
     )
@@ -218,8 +218,7 @@ def test_a_cold_question_loads_none_of_it(valued: Index) -> None:
 
 
 def test_the_doctor_removes_values_that_quote_nobody(valued: Index) -> None:
-    from research.store.catalog.catalog import Catalog
-    from research.store.catalog.items import NewItem
+    from research.store import Catalog, NewItem
 
     with Catalog(valued.paths, writable=True) as catalog:
         assert list(integrity.check_values_of_experiences(catalog)) == []

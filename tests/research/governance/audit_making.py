@@ -11,8 +11,7 @@ from pathlib import Path
 from research.governance.access import Effect, MemoryAccessDecision, Principal, Resource, Ruling
 from research.governance.audit import Audit
 from research.settings import Settings
-from research.store.catalog.catalog import Catalog
-from research.store.files.paths import IndexPaths
+from research.store import Catalog, IndexPaths
 
 ANN = Principal("ann", "lab")
 EFFECTS: tuple[Effect, ...] = ("allow", "redact", "deny")

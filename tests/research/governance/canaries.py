@@ -14,15 +14,11 @@ from pathlib import Path
 
 import pymupdf
 
-from ingest.code.run import ingest_code
-from ingest.commits.run import ingest_commits
-from ingest.report import SilentObserver
-from ingest.run import ingest
+from ingest import SilentObserver, ingest, ingest_code, ingest_commits
 from research.index import Index
 from research.settings import Settings
+from research.store import IndexPaths, NewItem
 from research.store.catalog.item_writes import put_items
-from research.store.catalog.items import NewItem
-from research.store.files.paths import IndexPaths
 
 CANARY = re.compile(r"zq[0-9][a-z0-9]{4}")
 NAME = "index-of-canaries"

@@ -13,8 +13,8 @@ from research.governance.policy import MemoryAccessPolicy
 from research.models import Item, Passage, Ref
 from research.records import DocumentInfo
 from research.settings import Settings
+from research.store import NewItem
 from research.store.catalog import item_writes, labels
-from research.store.catalog.items import NewItem
 from tests.research.store.index_making import Making
 from tests.research.store.memory_making import tell, told
 

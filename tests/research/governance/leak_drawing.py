@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from research.governance.access import Principal, owner_principal
-from research.sources.records import CONTEXT_TYPES
+from research.sources import CONTEXT_TYPES
 from tests.research.governance.canaries import TENANT, Corpus
 from tests.research.governance.leak_oracle import LEVELS, Given, Rules
 

@@ -23,13 +23,12 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from research.errors import CtxError
 from research.governance.access import Principal
 from research.index import Index
-from research.observe import Recorders
+from research.observe import PrometheusRecorder, Recorders
 from research.observe.opentelemetry import OpenTelemetryRecorder
-from research.observe.prometheus import PrometheusRecorder
 from research.packages.events import STREAM
 from research.settings import Settings
-from research.sources.records import CONTEXT_TYPES
-from research.store.catalog.labels import Label, put_labels
+from research.sources import CONTEXT_TYPES
+from research.store import Label, put_labels
 from tests.research.governance.canaries import Corpus, read_corpus
 from tests.research.governance.leak_drawing import OWNER, Example, examples
 from tests.research.governance.leak_oracle import Rules, forbidden

@@ -22,11 +22,7 @@ from research.governance.access import MemoryAccessDecision, Principal, Resource
 from research.governance.audit import Audit
 from research.governance.audit_chain import MOST_REFS, AuditFiles, Head, audit_folder
 from research.index import Index
-from research.store.catalog.catalog import Catalog
-from research.store.files.marker import index_id
-from research.store.files.paths import IndexPaths
-from research.store.upkeep.backup import backup
-from research.store.upkeep.restore import restore
+from research.store import Catalog, IndexPaths, backup, index_id, restore
 from tests.pace import draws
 from tests.research.governance.audit_killing import kill_recorders
 from tests.research.governance.audit_making import Clock, audited, decision

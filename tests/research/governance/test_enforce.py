@@ -21,15 +21,21 @@ from research.governance.policy import MemoryAccessPolicy
 from research.index import Index
 from research.models import REDACTED, REFERENCE_ONLY, WITHHELD
 from research.settings import Settings
+from research.store import (
+    Label,
+    NewItem,
+    Reader,
+    RestrictedCatalog,
+    Seen,
+    all_documents,
+    document_markdown,
+    list_items,
+    put_labels,
+    term_statistics,
+    totals,
+)
 from research.store.catalog import labels
-from research.store.catalog.documents import all_documents
 from research.store.catalog.item_writes import put_items
-from research.store.catalog.items import NewItem, list_items
-from research.store.catalog.labels import Label, put_labels
-from research.store.catalog.pages import document_markdown, totals
-from research.store.catalog.reader import Reader
-from research.store.catalog.restricted import RestrictedCatalog, Seen
-from research.store.fulltext.search import term_statistics
 from tests.pace import draws
 from tests.research.governance.governed_index import EVERYTHING, EXAMPLE, GovernedIndex
 from tests.research.governance.test_ways_out import policy_of

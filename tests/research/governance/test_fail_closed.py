@@ -18,7 +18,7 @@ from research.errors import RedactionError, UsageError
 from research.governance import redaction
 from research.governance.findings import Placeholders
 from research.governance.redaction import BaseRedactor, NoopRedactor, Redacted, SafeRedactor, open_redactor
-from research.observe import LoggingRecorder
+from research.observe.recorder import LoggingRecorder
 
 MARK = "zanzibar-9f3e"
 TEXT = f"the raw text says {MARK} and password=hunter2"

@@ -13,12 +13,9 @@ from research.errors import NothingFoundError, UsageError
 from research.governance.access import CLASSIFICATIONS, Principal
 from research.governance.labels import facts_of, path_matcher, strictest
 from research.governance.resources import resources_of
-from research.store.catalog import item_writes, labels, memory_writes
-from research.store.catalog.document_names import fold
-from research.store.catalog.document_writes import forget_path, note_file, remove_document, rename_document
-from research.store.catalog.documents import get_document
-from research.store.catalog.items import NewItem
-from research.store.catalog.labels import Label
+from research.store import Label, NewItem, fold, forget_path, get_document, memory_writes, note_file, rename_document
+from research.store.catalog import item_writes, labels
+from research.store.catalog.document_writes import remove_document
 from tests.research.governance.governed_index import GovernedIndex
 from tests.research.store.index_making import stamp
 

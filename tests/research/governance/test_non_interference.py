@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from research.errors import CtxError
 from research.index import Index
-from research.service.tokens import make_token
+from research.service import make_token
 from research.settings import Settings
-from research.sources.records import CONTEXT_TYPES
-from research.store.files.paths import IndexPaths
+from research.sources import CONTEXT_TYPES
+from research.store import IndexPaths
 from tests.conftest import built_once
 from tests.in_process import run_in_process
 from tests.pace import draws

@@ -13,8 +13,7 @@ import pytest
 from research.governance.access import MemoryAccessDecision, Principal
 from research.governance.policy import MemoryAccessPolicy
 from research.governance.resources import resources_of
-from research.store.catalog.document_writes import add_document
-from research.store.catalog.documents import FileStamp
+from research.store import FileStamp, add_document
 from tests.research.governance.governed_index import EVERYTHING, EXAMPLE, GovernedIndex
 
 OWNER, ANNA, GUEST = Principal("me", owner=True), Principal("anna", "anna"), Principal("guest")
@@ -206,8 +205,8 @@ def test_refs_that_forge_others_are_unknown_and_denied(made: GovernedIndex) -> N
     assert _effects(decision) == ["deny"] * len(forged) + ["allow"]
     assert not decision.problem
     odd = '/src/"a" ::\n\\.py'
+    from research.store import NewItem
     from research.store.catalog import item_writes
-    from research.store.catalog.items import NewItem
 
     item_writes.put_items(made.catalog, "code", odd, "1", [NewItem(f"{odd}#f", "f", "text")])
     assert _effects(_decide(made, made.policy(), [f"code:{odd}#f"])) == ["allow"]

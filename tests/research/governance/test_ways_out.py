@@ -20,7 +20,7 @@ from research.index import Index
 from research.models import WITHHELD
 from research.request import AskRequest
 from research.settings import Settings
-from research.sources.records import CONTEXT_TYPES
+from research.sources import CONTEXT_TYPES
 from tests.research.sources.everything import EXPERIENCES
 
 EXAMPLE = Path(__file__).parents[3] / "research/governance/example.cedar"
@@ -261,9 +261,8 @@ def pages_of(index: Index, doc_id: str) -> list[Any]:
 
 @pytest.mark.slow
 def test_where_much_is_denied_the_rest_is_still_found(tmp_path: Path) -> None:
-    from ingest.report import SilentObserver
-    from ingest.run import ingest
-    from research.store.files.paths import IndexPaths
+    from ingest import SilentObserver, ingest
+    from research.store import IndexPaths
     from tests.conftest import write_pdf
 
     folder = tmp_path / "docs"

@@ -12,10 +12,10 @@ import pytest
 
 from research.governance.labels import Labels
 from research.index import Index
-from research.service.tokens import make_token
+from research.service import make_token
 from research.settings import Settings
-from research.sources.records import CONTEXT_TYPES
-from research.store.files.paths import IndexPaths
+from research.sources import CONTEXT_TYPES
+from research.store import IndexPaths
 from tests.loopback import Call, Serving
 from tests.research.governance.test_ways_out import ASKED, leaks, policy_of, shingles_of
 from tests.served import Answer, Client, Served, served_here

@@ -16,16 +16,12 @@ from typing import Any
 
 import pymupdf
 
-from ingest.code.run import ingest_code
-from ingest.commits.run import ingest_commits
-from ingest.report import SilentObserver
-from ingest.run import ingest
+from ingest import SilentObserver, ingest, ingest_code, ingest_commits
 from research.governance.access import Principal, owner_principal
 from research.index import Index
 from research.settings import Settings
+from research.store import IndexPaths, NewItem
 from research.store.catalog.item_writes import put_items
-from research.store.catalog.items import NewItem
-from research.store.files.paths import IndexPaths
 from research.units import Structure
 
 NAME = "two-indexes"

@@ -7,17 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from research.graph.neighbourhood import Neighbourhood, neighbourhood
+from research.graph.neighbourhood import Neighbourhood, find_neighbourhood
 from research.graph.update import update_graph
 from research.records import DocumentInfo, Page
-from research.store.catalog import memory_writes
-from research.store.catalog.catalog import Catalog
-from research.store.catalog.document_writes import add_document
-from research.store.catalog.documents import FileStamp
+from research.store import Catalog, FileStamp, IndexPaths, NewItem, Told, add_document, memory_writes
 from research.store.catalog.item_writes import put_items
-from research.store.catalog.items import NewItem
-from research.store.catalog.memory_writes import Told
-from research.store.files.paths import IndexPaths
 
 TIME = "2026-01-01T00:00:00.000000+00:00"
 
@@ -67,16 +61,16 @@ class Graph:
 
     def edges(self, kind: str = "") -> set[tuple[str, str]]:
         """(source, target) of all edges of a kind that are there now."""
-        from research.store.catalog.edges import KINDS
+        from research.store import EDGE_KINDS
 
         self.update()
         rows = self.catalog.connection.execute(
             "SELECT s.ref, t.ref, e.kind FROM edges e JOIN nodes s ON s.node_no = e.source"
             " JOIN nodes t ON t.node_no = e.target"
         )
-        return {(str(row[0]), str(row[1])) for row in rows if not kind or row[2] == KINDS[kind]}
+        return {(str(row[0]), str(row[1])) for row in rows if not kind or row[2] == EDGE_KINDS[kind]}
 
     def near(self, *refs: str, **given: Any) -> Neighbourhood:
         self.update()
         with self.catalog.snapshot() as reader:
-            return neighbourhood(reader, refs, **given)
+            return find_neighbourhood(reader, refs, **given)

@@ -7,12 +7,10 @@ from graph_making import Graph
 from research.graph import update
 from research.graph.extraction import Titles
 from research.records import Page
-from research.store.catalog import memory_writes
-from research.store.catalog.document_writes import remove_document, rename_document, write_ocr
-from research.store.catalog.documents import FileStamp
+from research.store import FileStamp, NewItem, memory_writes, remove_parents, rename_document, write_ocr
+from research.store.catalog.document_writes import remove_document
 from research.store.catalog.edges import count_graph
-from research.store.catalog.item_writes import put_items, remove_parents
-from research.store.catalog.items import NewItem
+from research.store.catalog.item_writes import put_items
 
 LONG = "Night flushing of school libraries"
 

@@ -11,10 +11,9 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from research.errors import UsageError
-from research.graph.neighbourhood import neighbourhood
-from research.store.catalog import edge_writes as writes
-from research.store.catalog.edge_writes import NewNode
-from research.store.catalog.edges import CALLS, CONTAINS, KINDS, REFERS, TOLD_IN
+from research.graph.neighbourhood import find_neighbourhood
+from research.store import CALLS, CONTAINS, EDGE_KINDS, REFERS, TOLD_IN, NewNode
+from research.store import edge_writes as writes
 from tests.pace import draws
 
 NODES = [f"file:{number}" for number in range(12)]
@@ -61,15 +60,15 @@ def test_it_is_what_a_walk_finds(
     ends = {end for a, _, b in proper for end in (a, b)}
     known = {seed for seed in seeds if seed in ends}  # what stands for itself is there as long as it has an edge
     with shared.catalog.snapshot() as reader:
-        found = neighbourhood(reader, [NODES[seed] for seed in sorted(seeds)], hops=hops, kinds=sorted(kinds))
-    expected = _walked(proper, known, hops, {KINDS[kind] for kind in kinds})
+        found = find_neighbourhood(reader, [NODES[seed] for seed in sorted(seeds)], hops=hops, kinds=sorted(kinds))
+    expected = _walked(proper, known, hops, {EDGE_KINDS[kind] for kind in kinds})
     assert {node.ref: node.hop for node in found.nodes} == expected
     assert set(found.unknown) == {NODES[seed] for seed in seeds - known}
     assert {(edge.source, edge.kind, edge.target) for edge in found.edges} == {
         (NODES[a], kind, NODES[b])
         for a, number, b in proper
         for kind in kinds
-        if KINDS[kind] == number and min(expected.get(NODES[a], 9), expected.get(NODES[b], 9)) < hops
+        if EDGE_KINDS[kind] == number and min(expected.get(NODES[a], 9), expected.get(NODES[b], 9)) < hops
     }
     assert not found.cut
     assert all(0 < node.proximity <= 1 and (node.proximity == 1) == (node.hop == 0) for node in found.nodes)
@@ -87,12 +86,12 @@ def test_a_hub_and_a_circle_are_bounded(shared: Graph) -> None:
         writes.put_edges(connection, edges)
     with shared.catalog.snapshot() as reader:
         for hops in (1, 2, 3):
-            found = neighbourhood(reader, ["file:0"], hops=hops, limit=50)
+            found = find_neighbourhood(reader, ["file:0"], hops=hops, limit=50)
             assert 10 < len(found.nodes) <= 50
             assert found.cut
             assert found.nodes[0].ref == "file:0"
             assert "file:4999" in found.proximity(), "what is worth most comes first, however many there are"
-        all_of_them = neighbourhood(reader, [f"file:{number}" for number in range(5000)], hops=3, limit=50)
+        all_of_them = find_neighbourhood(reader, [f"file:{number}" for number in range(5000)], hops=3, limit=50)
         assert len(all_of_them.nodes) <= 50
         assert all_of_them.cut
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from research.graph.references import captions_of, references_in, targets_of
 from research.models import OutlineEntry
-from research.store.catalog.pages import PageText
+from research.store import PageText
 
 REFERRING = {
     "As Table 5 shows, rents rose.": [("table", "5")],

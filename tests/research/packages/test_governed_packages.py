@@ -13,14 +13,12 @@ from typing import Any
 import pytest
 
 from research.errors import CtxError, NothingFoundError
-from research.governance.access import Principal
-from research.governance.audit import Audit
-from research.governance.labels import Labels
+from research.governance import Audit, Labels, Principal
 from research.index import Index
 from research.packages.package import ContextPackage
 from research.settings import Settings
-from research.store.catalog import packages as store
-from research.store.catalog.packages import Whose
+from research.store import Whose
+from research.store import packages as store
 from tests.research.packages.redis_server import RedisServer
 
 ASKED = "why do uploads stop and are parts sent again"
@@ -104,8 +102,7 @@ def test_what_cannot_be_audited_is_not_released(index: Index, monkeypatch: pytes
 def test_a_sentence_that_runs_on_to_a_page_that_is_denied_ends_on_its_own(
     governed: Callable[[str], Index], tmp_path: Path
 ) -> None:
-    from ingest.report import SilentObserver
-    from ingest.run import ingest
+    from ingest import SilentObserver, ingest
     from tests.conftest import write_pdf
 
     index = governed(EXAMPLE)

@@ -27,10 +27,7 @@ from research.packages.cache import (
     shown_address,
 )
 from research.settings import Settings
-from research.store.catalog import packages
-from research.store.catalog.catalog import Catalog
-from research.store.files.marker import index_id
-from research.store.files.paths import IndexPaths
+from research.store import Catalog, IndexPaths, index_id, packages
 from tests.research.packages.redis_server import RedisServer
 
 

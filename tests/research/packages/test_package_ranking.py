@@ -7,15 +7,14 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from research.context.fit import fit
-from research.context.tokens import TokenCounter
+from research.context import TokenCounter, fit_items
 from research.models import Item, Ref
 from research.packages.builder import PackageItems
 from research.packages.ranking import Candidate, fuse, quality, rank, recency, reuse
 from research.packages.retrieval import answer_of
 from research.parallel import Outcome
-from research.search.passages import with_passages
-from research.store.catalog.packages import Uses
+from research.search import with_passages
+from research.store import Uses
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 WEIGHTS = {"semantic": 1.0, "graph": 0.2, "recency": 0.1, "quality": 0.1, "reuse": 0.1}
@@ -103,7 +102,7 @@ TEXTS = st.text(st.sampled_from("ab cd. ef\n- gh | ij # […] [Document 1: x, Pa
 def test_whatever_the_texts_are_the_budget_holds_exactly(texts: list[str], budget: int, passages: bool) -> None:
     counter = TokenCounter()
     items = [candidate(str(number), text=text).item for number, text in enumerate(texts)]
-    fitted = fit(
+    fitted = fit_items(
         [with_passages("ab cd", each) if passages else each for each in items], budget, PackageItems(), counter
     )
     assert fitted.tokens == counter.count(fitted.text) <= budget

@@ -11,7 +11,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from research.errors import CtxError
-from research.governance.audit import Audit
+from research.governance import Audit
 from research.index import Index
 from research.observe.opentelemetry import OpenTelemetryRecorder
 

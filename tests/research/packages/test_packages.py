@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from research.errors import NothingFoundError, PackageRequestError
-from research.governance.access import Principal
+from research.governance import Principal
 from research.index import Index
 from research.packages import near
 from research.packages.package import ContextPackage, published
-from research.sources.documents import DocumentsSource
+from research.sources import DocumentsSource
 from tests.pace import draws
 
 ASKED = "why do uploads stop and are parts sent again"
@@ -184,7 +184,7 @@ def test_the_graph_brings_what_is_near_and_its_projection_is_kept(index: Index) 
 
 
 def test_ways_through_the_graph_count_by_what_they_begin_with() -> None:
-    from research.graph.neighbourhood import Edge, Neighbourhood
+    from research.graph import Edge, Neighbourhood
 
     circle = Neighbourhood(edges=[Edge("a", "cites", "b"), Edge("b", "cites", "c"), Edge("c", "cites", "a")])
     assert near.spread(circle, {"a": 0.5}) == pytest.approx({"b": 0.3, "c": 0.3, "a": 0.18})

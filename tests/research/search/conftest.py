@@ -9,7 +9,7 @@ import pytest
 from small_index import open_catalog
 
 from research.encoders import TextEncoder, load_text_encoder
-from research.store.catalog.catalog import Catalog
+from research.store import Catalog
 
 
 @pytest.fixture(scope="session")

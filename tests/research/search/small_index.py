@@ -11,12 +11,7 @@ from research.encoders import TextEncoder
 from research.models import Question
 from research.records import Chunk, DocumentInfo, Page
 from research.search.legs import Hits, Leg
-from research.store.catalog import ledger, page_vectors, vectors
-from research.store.catalog.catalog import Catalog
-from research.store.catalog.document_writes import add_document
-from research.store.catalog.documents import FileStamp
-from research.store.catalog.reader import Reader
-from research.store.files.paths import IndexPaths
+from research.store import Catalog, FileStamp, IndexPaths, Reader, add_document, chunk_vectors, ledger, page_vectors
 
 
 def open_catalog(root: Path) -> Catalog:
@@ -39,12 +34,12 @@ def add(
 
 
 def embed(catalog: Catalog, encoder: TextEncoder) -> None:
-    vectors.set_encoder(catalog, encoder.name, encoder.dim)
+    chunk_vectors.set_encoder(catalog, encoder.name, encoder.dim)
     page_vectors.set_encoder(catalog, f"regions:{encoder.name}", encoder.dim)
-    waiting = list(vectors.pending_chunks(catalog))
+    waiting = list(chunk_vectors.pending_chunks(catalog))
     if waiting:
         matrix = encoder.embed([chunk.text for chunk in waiting])
-        vectors.write_vectors(catalog, [chunk.chunk_id for chunk in waiting], matrix)
+        chunk_vectors.write_vectors(catalog, [chunk.chunk_id for chunk in waiting], matrix)
     ledger.close_ledger(catalog)
 
 

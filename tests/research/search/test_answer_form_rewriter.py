@@ -6,7 +6,7 @@ import pytest
 
 from research.search.rewriters.answer_form import without_form
 from research.search.rewriters.base import FORM_HINTS, Rewriters
-from research.store.catalog.catalog import Catalog
+from research.store import Catalog
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from research.encoders import TextEncoder
 from research.index import Index
 from research.models import SearchResults
 from research.settings import Settings
-from research.store.catalog.catalog import Catalog
+from research.store import Catalog
 from research.store.vectors import writer
 
 HARBOUR = [

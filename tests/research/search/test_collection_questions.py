@@ -6,7 +6,7 @@ import pytest
 
 from research.search.boosters.collection import LANGUAGES, collection_question
 from research.search.rewriters.base import may_ask_for_documents
-from research.store.fulltext.analyzer import normalize
+from research.store import normalize
 
 
 @pytest.mark.parametrize(

@@ -6,16 +6,14 @@ import numpy as np
 import pytest
 from small_index import add, embed, find, score
 
-from research.encoders import ALIASES, TextEncoder
+from research.encoders import TextEncoder
+from research.encoders.base import ALIASES
 from research.errors import CtxError
 from research.models import Question
 from research.search.vector_legs import DenseLeg, QuestionEncoder, VisualLeg
-from research.store.catalog import vectors
-from research.store.catalog.catalog import Catalog
+from research.store import Catalog, ChromaClient, chunk_vectors, generations, get_pages, page_ids_of
 from research.store.catalog.document_writes import remove_document
-from research.store.catalog.pages import get_pages, page_ids_of
-from research.store.client import ChromaClient
-from research.store.vectors import generations, writer
+from research.store.vectors import writer
 from tests.research.store.index_making import vectors_after
 
 QUESTIONS = ["parental leave", "How do I reset the controller?", "net profit 2024", "cooling at night", "zebra"]
@@ -108,7 +106,7 @@ def test_an_index_filled_anew_is_asked_with_its_new_encoder(catalog: Catalog, en
         questions = QuestionEncoder()
         first = questions.encoder(client.catalog)
         assert questions.encoder(client.catalog) is first
-        vectors.set_encoder(catalog, ALIASES[-1], encoder.dim)
+        chunk_vectors.set_encoder(catalog, ALIASES[-1], encoder.dim)
         assert questions.encoder(client.catalog) is not first
 
 

@@ -12,8 +12,7 @@ from research.index import Index
 from research.models import Question
 from research.search.boosters.document_parts import DocumentPartsBooster
 from research.search.legs import Boosted, Ranked
-from research.store.catalog.catalog import Catalog
-from research.store.catalog.pages import get_pages, page_ids_of
+from research.store import Catalog, get_pages, page_ids_of
 
 LONG = "Words of the introduction that fill a page with text. " * 25
 

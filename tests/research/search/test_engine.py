@@ -14,12 +14,9 @@ from small_index import add, embed
 from research.contract import SearchEngine
 from research.encoders import TextEncoder
 from research.errors import UsageError
-from research.store.catalog import vectors
-from research.store.catalog.catalog import Catalog
+from research.store import Catalog, ChromaClient, IndexPaths, chunk_vectors
 from research.store.catalog.document_names import find_documents
 from research.store.catalog.document_writes import remove_document
-from research.store.client import ChromaClient
-from research.store.files.paths import IndexPaths
 from research.store.vectors import writer
 
 QUESTIONS = [
@@ -137,8 +134,8 @@ def test_coverage_counts_what_cannot_be_seen(catalog: Catalog, encoder: TextEnco
     add(catalog, {"/d/boats.pdf": ["Boats in the harbour", "", "More boats"]})
     embed(catalog, encoder)
     add(catalog, {"/d/bread.pdf": ["Baking bread\n\nWith salt", ""]})
-    waiting = list(vectors.pending_chunks(catalog))
-    vectors.write_vectors(catalog, [waiting[0].chunk_id], encoder.embed([waiting[0].text]))
+    waiting = list(chunk_vectors.pending_chunks(catalog))
+    chunk_vectors.write_vectors(catalog, [waiting[0].chunk_id], encoder.embed([waiting[0].text]))
     with ChromaClient(catalog.paths.root) as client:
         outcome = SearchEngine(client, encoder=encoder).run("boats", 5)
         coverage = outcome.coverage

@@ -19,9 +19,7 @@ from research.models import Question
 from research.search import engine
 from research.search.legs import Found
 from research.sources.documents import MODES
-from research.store.catalog.catalog import Catalog
-from research.store.catalog.documents import select
-from research.store.catalog.pages import totals
+from research.store import Catalog, select, totals
 
 QUESTIONS = [
     json.loads(line)["query"]

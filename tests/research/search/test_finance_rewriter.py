@@ -16,8 +16,7 @@ from research.errors import UsageError
 from research.models import Question, Rewrite
 from research.search.legs import Ranked, Reranking
 from research.search.rewriters.base import FINANCE_HINTS, MOST_BYTES, TABLE, Rewriters, matches, read_table
-from research.store.catalog.catalog import Catalog
-from research.store.client import ChromaClient
+from research.store import Catalog, ChromaClient
 from research.store.vectors import writer
 
 BUILT_IN = read_table(TABLE)

@@ -8,10 +8,8 @@ import pytest
 from research.encoders import TextEncoder
 from research.errors import CtxError
 from research.search.items import FoundItems, ItemSearch
+from research.store import Catalog, NewItem, Reader, item_vectors
 from research.store.catalog import item_writes
-from research.store.catalog.catalog import Catalog
-from research.store.catalog.items import NewItem, item_vectors
-from research.store.catalog.reader import Reader
 
 TIME = "2026-01-01T00:00:00+00:00"
 CODE = {

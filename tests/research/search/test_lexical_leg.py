@@ -8,9 +8,7 @@ from hypothesis import strategies as st
 from small_index import add, find, score
 
 from research.search.legs import Hits, LexicalLeg
-from research.store.catalog.catalog import Catalog
-from research.store.catalog.pages import get_pages
-from research.store.client import ChromaClient
+from research.store import Catalog, ChromaClient, get_pages
 from tests.pace import draws
 
 DOCUMENTS = {

@@ -15,8 +15,7 @@ from research.models import Question
 from research.search.legs import Ranked
 from research.search.rewriters.base import Rewriters
 from research.search.rewriters.names import naming
-from research.store.catalog.catalog import Catalog
-from research.store.client import ChromaClient
+from research.store import Catalog, ChromaClient
 from research.store.vectors import writer
 
 FILMS = ["Net income of the year was 122 million.", "Streaming members grew, and content was bought."]

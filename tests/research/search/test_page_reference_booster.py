@@ -9,7 +9,7 @@ from small_index import add, embed, open_catalog
 
 from research.contract import SearchEngine
 from research.encoders import TextEncoder
-from research.store.client import ChromaClient
+from research.store import ChromaClient
 from research.store.vectors import writer
 
 BEES = [

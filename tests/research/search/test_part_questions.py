@@ -6,7 +6,7 @@ import pytest
 
 from research.search.boosters import document_parts
 from research.search.boosters.document_parts import AskedPart, name_question, names, part_question
-from research.store.fulltext.analyzer import normalize
+from research.store import normalize
 
 PHRASES = sorted(
     {

@@ -16,8 +16,7 @@ from research.models import Item, Passage, Ref
 from research.records import Region
 from research.search.passages import PageEvidence, Piece, WantedWords, asks_for_number, with_passages
 from research.sources.items import told_experience
-from research.store.catalog.vectors import ComparedChunk
-from research.store.fulltext.analyzer import analyze
+from research.store import ComparedChunk, analyze
 from research.units import split
 from tests.pace import draws
 

@@ -12,10 +12,7 @@ from small_index import add, embed, find, open_catalog
 from research.contract import SearchEngine
 from research.encoders import TextEncoder
 from research.search.legs import LexicalLeg, floors
-from research.store.catalog.catalog import Catalog
-from research.store.client import ChromaClient
-from research.store.fulltext.analyzer import analyze
-from research.store.fulltext.search import Floors, term_statistics
+from research.store import Catalog, ChromaClient, Floors, analyze, term_statistics
 from tests.pace import draws
 
 CAPTIONS = (

@@ -23,7 +23,7 @@ from research.search.legs import Chosen, Ranked
 from research.search.reranker import DEPTH, CrossEncoderReranker, PageReranker, describe, find, load_reranker
 from research.search.vector_legs import DenseLeg, QuestionEncoder, VisualLeg
 from research.settings import Settings
-from research.store.catalog.pages import page_ids_at
+from research.store import page_ids_at
 from research.store.vectors import writer
 from tests.conftest import built_once
 from tests.research.encoders.test_unsafe_models import evil_code, evil_pickle

@@ -12,7 +12,7 @@ from research.index import Index
 from research.models import SUPERSEDED, Question
 from research.search.legs import Chosen, Ranked
 from research.search.versions import NewestFirst, version_of
-from research.store.catalog.catalog import Catalog
+from research.store import Catalog
 
 HOTELS = "Hotels\n\nA hotel night is paid up to {} euros in towns. Whoever books elsewhere pays the difference."
 TRAINS = "Trains and flights\n\nFlights are booked only where the train takes more than {} hours."

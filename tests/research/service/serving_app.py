@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 from fastapi import APIRouter
 
-from research.governance.access import Principal
+from research.governance import Principal
 from research.index import Index
 from research.observe import TRACE
 from research.service.app import create_app

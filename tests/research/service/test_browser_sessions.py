@@ -9,10 +9,10 @@ from urllib.parse import quote
 
 import pytest
 
-from research.governance.access import Principal
+from research.governance import Principal
 from research.service.sessions import cookie_for, cookie_name, session_ids
 from research.service.tokens import make_token, revoke_tokens
-from research.store.files.paths import IndexPaths
+from research.store import IndexPaths
 from tests.research.service.guarded import PORT, Answer, Guarded
 
 JSON = {"content-type": "application/json"}

@@ -11,12 +11,12 @@ from typing import Any
 import httpx
 from pydantic import TypeAdapter
 
-from research.governance.access import Principal
+from research.governance import Principal
 from research.index import Index
 from research.request import SOURCE_TYPES
 from research.service.contexts import ContextDocument, contexts_router
-from research.sources.records import CONTEXT_TYPES
-from research.store.files.paths import IndexPaths
+from research.sources import CONTEXT_TYPES
+from research.store import IndexPaths
 from tests.research.service.serving_app import run_client
 
 run = partial(run_client, router=contexts_router)

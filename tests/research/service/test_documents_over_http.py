@@ -10,9 +10,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from ingest.run import ingest
+from ingest import ingest
 from research.service.service import Service
-from research.store.files.paths import IndexPaths
+from research.store import IndexPaths
 from tests.conftest import write_pdf
 from tests.research.service.serving_app import run
 

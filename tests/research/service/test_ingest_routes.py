@@ -19,8 +19,8 @@ import httpx
 import pytest
 from serving_app import OWNER, events
 
-from ingest.server_job import start_job
-from research.governance.access import Principal
+from ingest import start_job
+from research.governance import Principal
 from research.index import Index
 from research.service.app import create_app
 from research.service.ingest_routes import ingest_router
@@ -30,8 +30,8 @@ from research.service.server import IndexServer, listen
 from research.service.service import Service
 from research.service.uploads import Uploads
 from research.settings import Settings
-from research.store.files import uploads as stored
-from research.store.files.paths import IndexPaths
+from research.store import IndexPaths
+from research.store import uploads as stored
 from tests.conftest import write_pdf
 from tests.soak.running import PATIENCE
 

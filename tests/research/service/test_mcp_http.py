@@ -22,8 +22,8 @@ from mcp import MCPError
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import ImageContent
 
-from research.context.tokens import TokenCounter
-from research.governance.access import Principal
+from research.context import TokenCounter
+from research.governance import Principal
 from research.index import Index
 from research.service.limits import ServeOptions
 from research.service.mcp.ingesting import IngestDoor

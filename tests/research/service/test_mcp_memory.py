@@ -19,7 +19,7 @@ from research.parameters import Parameter, read_values
 from research.service.mcp import memory
 from research.service.mcp.memory import recall, remember
 from research.service.tokens import make_token
-from research.store.files.paths import IndexPaths
+from research.store import IndexPaths
 from tests.conftest import built_once
 from tests.mcp_driving import Driver, agent_here, driven, fields_of, text_of, wire_tokens
 from tests.research.conversation.talking import make_talkative

@@ -19,15 +19,21 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from cli.schemas import load
-from ingest.server_job import start_job
-from research.conversation import ContextBuilder, ContextBuilderMetrics, SomaBrainClient, SomaClientError, SomaSettings
-from research.conversation.turns import TurnMaker
+from ingest import start_job
+from research.conversation import (
+    ContextBuilder,
+    ContextBuilderMetrics,
+    SomaBrainClient,
+    SomaClientError,
+    SomaSettings,
+    TurnMaker,
+)
 from research.index import Index
 from research.secret import Secret
 from research.service.app import Assembled, assemble
 from research.service.limits import ServeOptions
 from research.service.tokens import make_token
-from research.store.files.paths import IndexPaths
+from research.store import IndexPaths
 from tests.conftest import built_once
 from tests.research.conversation.talking import make_talkative
 from tests.served import Served, served_here

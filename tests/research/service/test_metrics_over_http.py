@@ -12,7 +12,7 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from ingest.server_job import start_job
+from ingest import start_job
 from research.index import Index
 from research.service.app import Assembled, assemble
 from research.service.limits import ServeOptions

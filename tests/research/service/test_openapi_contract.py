@@ -26,7 +26,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from ingest.server_job import start_job
+from ingest import start_job
 from research.index import Index
 from research.service.app import Assembled, assemble
 from research.service.asked import Application, Receive, Scope, Send

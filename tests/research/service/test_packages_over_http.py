@@ -12,8 +12,8 @@ import httpx
 import pytest
 from jsonschema import Draft202012Validator
 
-from research.governance.access import Principal
-from research.packages.package import published
+from research.governance import Principal
+from research.packages import published
 from research.service.contexts import packages_router
 from tests.research.service.serving_app import run_client
 

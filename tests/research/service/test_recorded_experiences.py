@@ -13,7 +13,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from research.errors import UsageError
-from research.governance.access import Principal
+from research.governance import Principal
 from research.index import Index
 from research.parameters import read_values
 from research.service.app import create_app

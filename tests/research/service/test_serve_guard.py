@@ -15,7 +15,7 @@ import pytest
 from research.service.asked import AccessRules
 from research.service.guard import CSP
 from research.service.tokens import make_token
-from research.store.files.paths import IndexPaths
+from research.store import IndexPaths
 from tests.research.service.guarded import HOST, PORT, SECRET_WORDS, Answer, Guarded
 
 OWN = f"http://{HOST}"

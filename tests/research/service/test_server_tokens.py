@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from research.errors import CtxError, NothingFoundError, UntrustedError
-from research.governance.access import Principal, owner_principal
+from research.governance import Principal, owner_principal
 from research.service import tokens
 from research.service.tokens import (
     TokenBook,
@@ -29,7 +29,7 @@ from research.service.tokens import (
     revoke_tokens,
     tokens_of,
 )
-from research.store.files.paths import MARKER, IndexPaths
+from research.store import MARKER, IndexPaths
 
 
 @pytest.fixture

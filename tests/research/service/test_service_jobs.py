@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from ingest.server_job import start_job
+from ingest import start_job
 from research.errors import ProblemError
 from research.observe import NAME
 from research.service.jobs import Job, JobFile, JobRunner, StartJob

@@ -17,18 +17,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.server_job import start_job
+from ingest import start_job
 from research.errors import ProblemError
 from research.service.jobs import Job, JobRunner
 from research.service.limits import Limits
 from research.service.uploads import NAMELESS, Receiver, Uploads, safe_name
 from research.settings import Settings
-from research.store.catalog.catalog import Catalog
-from research.store.catalog.documents import all_documents
-from research.store.files import uploads as stored
-from research.store.files.paths import IndexPaths
-from research.store.files.uploads import Upload
-from research.store.upkeep.holdings import plan_removal, remove
+from research.store import Catalog, IndexPaths, Upload, all_documents, plan_removal, remove
+from research.store import uploads as stored
 from tests.conftest import write_pdf
 from tests.soak.running import PATIENCE
 

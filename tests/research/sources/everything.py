@@ -6,13 +6,10 @@ import os
 import subprocess
 from pathlib import Path
 
-from ingest.code.run import ingest_code
-from ingest.commits.run import ingest_commits
-from ingest.report import SilentObserver
-from ingest.run import ingest
+from ingest import SilentObserver, ingest, ingest_code, ingest_commits
 from research.index import Index
 from research.settings import Settings
-from research.store.files.paths import IndexPaths
+from research.store import IndexPaths
 from tests.conftest import write_pdf
 
 MANUAL = [

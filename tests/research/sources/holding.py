@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from research.context.render.sections import TYPES
-from research.context.tokens import TokenCounter
+from research.context import TokenCounter
 from research.models import Item, Passage, Ref
 from research.sources.assembler import ContextAssembler, Options
 from research.sources.records import (
@@ -25,6 +24,7 @@ from research.sources.records import (
     ValueResult,
     item_of,
 )
+from research.sources.sections import TYPES
 
 COUNTER = TokenCounter()
 NOW = datetime(2026, 11, 17, 12, tzinfo=UTC)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from research.context.duplicates import are_alike, without_duplicates
 from research.models import Item
-from research.sources.duplicates import are_alike, without_duplicates
 from research.sources.records import item_of
 from tests.research.sources.holding import Holding, assembled, code, commit, experience, memory, value
 

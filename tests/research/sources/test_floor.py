@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ingest.code.run import ingest_code
-from ingest.run import ingest
-from research.conversation.turns import TurnMaker
+from ingest import ingest, ingest_code
+from research.conversation import TurnMaker
 from research.index import Index
 from research.service.mcp import memory as tools
 from research.settings import FLOOR

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from research.context.pipeline import Sieve, find
-from research.context.tokens import TokenCounter
+from research.context import Sieve, TokenCounter, find
 from research.errors import EncoderUnavailable
 from research.models import Item, Question
 from research.sources.memories import MemoriesSource, embed_texts
-from research.store.catalog.reader import Reader
+from research.store import Reader
 from tests.research.conversation.memory_index import encoder, open_index
 
 

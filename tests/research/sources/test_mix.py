@@ -10,15 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from research.context.tokens import TokenCounter
+from research.context import TokenCounter
+from research.context.duplicates import without_duplicates as unique
 from research.encoders.minilm import MiniLMEncoder
 from research.errors import InvalidContextTypeError, NothingFoundError
 from research.index import Index
 from research.models import Confidence, Coverage, Item, Passage, Question, Ref, SourceItem
-from research.sources.duplicates import without_duplicates as unique
 from research.sources.mix import Mix, dressed, types_of
-from research.store.catalog.items import numbers_without_vectors
-from research.store.files.paths import IndexPaths
+from research.store import IndexPaths, numbers_without_vectors
 
 ASKED = "why do uploads stop and are parts sent again"
 ALL = ("documents", "memories", "code", "experiences", "values", "commits")

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-from research.context.tokens import TokenCounter
+from research.context import TokenCounter
 from research.errors import CtxError, UsageError
 from research.index import Index
 from research.parallel import Workers
 from research.sources import CONTEXT_TYPES, ContextAssembler, IndexSearcher
-from research.store.files.paths import IndexPaths
+from research.store import IndexPaths
 from tests.research.sources.everything import EXPERIENCES
 
 ASKED = "why do uploads stop and are parts sent again"

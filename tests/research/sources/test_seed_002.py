@@ -12,7 +12,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from research import errors, sources
-from research.context.tokens import TokenCounter
+from research.context import TokenCounter
 from research.index import Index
 from research.sources import ContextAssembler, ContextItem, FormattedContext, Searcher
 from tests.conftest import built_once

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from research.context.fit import allotted, shares
-from research.context.render.sections import WEIGHTS
 from research.sources.records import CONTEXT_TYPES, SOURCES, FormattedContext
+from research.sources.sections import WEIGHTS
 from tests.pace import draws
 from tests.research.sources.holding import (
     ALL,

@@ -14,7 +14,7 @@ import numpy as np
 from index_making import DIM, JPEG, WEBP, Making
 from numpy.typing import NDArray
 
-from research.encoders.maxsim import pack
+from research.encoders import pack
 from research.records import Line
 from research.store.catalog import page_vectors
 from research.store.catalog.document_writes import mark_drawn

@@ -7,8 +7,7 @@ from typing import Any
 from index_making import chunks_of, stamp
 from memory_making import tell, told
 
-from research.graph.neighbourhood import neighbourhood
-from research.graph.update import is_behind, update_graph
+from research.graph import find_neighbourhood, is_behind, update_graph
 from research.records import DocumentInfo, Page
 from research.store.catalog import edge_writes, edges, memory_writes, packages
 from research.store.catalog.document_writes import add_document, remove_document
@@ -83,7 +82,7 @@ def _pieces(path: str, file_path: str) -> list[NewItem]:
 
 def _seen(catalog: Any) -> list[object]:
     refs = ["document:" + "a" * 16, "page:" + "b" * 16 + "#1", "commit:c0ffee", "memory:m-1", "memory:m-2", "file:none"]
-    near = [neighbourhood(catalog, [ref], hops=hops, tenant="graph") for ref in refs for hops in (1, 2, 3)]
+    near = [find_neighbourhood(catalog, [ref], hops=hops, tenant="graph") for ref in refs for hops in (1, 2, 3)]
     titles = edges.node_titles(catalog, [node.ref for found in near for node in found.nodes], "graph")
     headings = section_paths(catalog, "a" * 16)
     return [sorted(tuple(row) for row in catalog.connection.execute(ALL)), near, titles, headings]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from research.records import Chunk, DocumentInfo, Page
-from research.store.catalog import ledger, page_vectors, vectors
+from research.store.catalog import chunk_vectors, ledger, page_vectors
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.document_writes import add_document
 from research.store.catalog.documents import FileStamp
@@ -45,12 +45,12 @@ class Making:
 
     def embed(self, dim: int = DIM, encoder: str = ENCODER) -> None:
         """Give every chunk without one a made-up unit vector."""
-        vectors.set_encoder(self.catalog, encoder, dim)
+        chunk_vectors.set_encoder(self.catalog, encoder, dim)
         page_vectors.set_encoder(self.catalog, f"regions:{encoder}", dim)
-        waiting = [chunk.chunk_id for chunk in vectors.pending_chunks(self.catalog)]
+        waiting = [chunk.chunk_id for chunk in chunk_vectors.pending_chunks(self.catalog)]
         matrix = self._random.standard_normal((len(waiting), dim)).astype(np.float32)
         if waiting:
-            vectors.write_vectors(self.catalog, waiting, matrix / np.linalg.norm(matrix, axis=1, keepdims=True))
+            chunk_vectors.write_vectors(self.catalog, waiting, matrix / np.linalg.norm(matrix, axis=1, keepdims=True))
         ledger.close_ledger(self.catalog)
 
     def count(self, table: str) -> int:

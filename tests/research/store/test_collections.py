@@ -13,7 +13,7 @@ import pytest
 from index_making import Making, sync_if_stale
 
 from research.errors import IndexUnusableError
-from research.store.catalog import ledger, page_vectors, vectors
+from research.store.catalog import chunk_vectors, ledger, page_vectors
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.document_writes import mark_drawn, remove_document, rename_document
 from research.store.catalog.documents import FileStamp
@@ -177,10 +177,10 @@ def test_documents_without_any_text_are_pages_too(making: Making) -> None:
 def test_a_document_finished_after_its_vectors_were_published_gets_its_pages(making: Making) -> None:
     """A run stopped between the last vector and the ledger, then a question that published what was there."""
     making.add("a.pdf", ["walrus", "seal"])
-    vectors.set_encoder(making.catalog, "made-up", 8)
+    chunk_vectors.set_encoder(making.catalog, "made-up", 8)
     page_vectors.set_encoder(making.catalog, "regions:made-up", 8)
-    waiting = [chunk.chunk_id for chunk in vectors.pending_chunks(making.catalog)]
-    vectors.write_vectors(making.catalog, waiting, np.eye(8, dtype=np.float32)[: len(waiting)])
+    waiting = [chunk.chunk_id for chunk in chunk_vectors.pending_chunks(making.catalog)]
+    chunk_vectors.write_vectors(making.catalog, waiting, np.eye(8, dtype=np.float32)[: len(waiting)])
     half = writer.publish(making.catalog)
     assert (half.text_records, half.visual_records) == (2, 0)
     ledger.close_ledger(making.catalog)
@@ -284,4 +284,4 @@ def test_a_repair_does_not_embed(making: Making) -> None:
     making.embed()
     assert sync_if_stale(IndexPaths(making.paths.root))
     with Catalog(making.paths) as catalog:
-        assert vectors.last_sequence(catalog) == 1
+        assert chunk_vectors.last_sequence(catalog) == 1

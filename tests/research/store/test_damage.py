@@ -23,7 +23,7 @@ import json, sys
 import numpy as np
 from pathlib import Path
 from research.contract import SearchEngine
-from research.store.catalog import vectors
+from research.store.catalog import chunk_vectors
 from research.store.client import ChromaClient
 from research.store.vectors.generations import state_of
 from research.store.files.paths import IndexPaths
@@ -43,7 +43,7 @@ def look(path):
             "behind": state_of(client.catalog).behind,
             "pages": [[f.page.filename, f.page.page, round(f.score, 4)] for f in outcome.found],
             "legs": [[leg.name, leg.status] for leg in outcome.coverage.legs],
-            "sequence": vectors.last_sequence(client.catalog),
+            "sequence": chunk_vectors.last_sequence(client.catalog),
             "visual": len(engine.run("walrus", 40, "visual").found),
         }
 

@@ -9,7 +9,7 @@ from index_making import Making
 
 from research.errors import DocumentError, NothingFoundError
 from research.records import Chunk, DocumentInfo, Page
-from research.store.catalog import vectors
+from research.store.catalog import chunk_vectors
 from research.store.catalog.document_names import find_documents
 from research.store.catalog.document_writes import add_document, note_file, remove_document, rename_document
 from research.store.catalog.documents import (
@@ -82,7 +82,7 @@ def test_reading_the_same_content_again_keeps_the_id_and_leaves_no_rest(making: 
 def test_a_renamed_document_keeps_its_id_and_is_found_by_its_new_name(making: Making) -> None:
     info = making.add("Old_Name.pdf", ["walrus"])
     making.embed()
-    before = vectors.last_sequence(making.catalog)
+    before = chunk_vectors.last_sequence(making.catalog)
     rename_document(
         making.catalog, info.doc_id, info.source_path, FileStamp("/new/Fresh_Title.pdf", 1, 1, 1, 1), "Fresh_Title.pdf"
     )
@@ -93,7 +93,7 @@ def test_a_renamed_document_keeps_its_id_and_is_found_by_its_new_name(making: Ma
     assert set(name_matches(making.catalog, ["fresh"])) == {info.doc_id}
     assert name_matches(making.catalog, ["old"]) == {}
     assert making.count("vectors") == 1, "nothing is embedded again"
-    assert vectors.last_sequence(making.catalog) > before, "and the collections will take the new name"
+    assert chunk_vectors.last_sequence(making.catalog) > before, "and the collections will take the new name"
 
 
 def test_a_file_renamed_over_another_takes_its_place(making: Making) -> None:

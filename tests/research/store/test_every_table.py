@@ -14,8 +14,8 @@ from backup_changing import unit_rows
 from index_making import Making
 from memory_making import tell, told
 
-from research.encoders.maxsim import pack
-from research.graph.update import update_graph
+from research.encoders import pack
+from research.graph import update_graph
 from research.records import FailedPage, Line, Page
 from research.sessions import AskedTurn, CitedPage
 from research.store.catalog import (

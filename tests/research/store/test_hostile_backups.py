@@ -18,7 +18,7 @@ import pytest
 from backup_changing import Change, Parts, Whole, bytes_of, make_whole, rewritten, sql, unit_rows
 from index_making import DIM, JPEG, WEBP
 
-from research.encoders.maxsim import pack
+from research.encoders import pack
 from research.errors import IndexUnusableError, NewerIndexError
 from research.store.catalog import schema
 from research.store.files.paths import IndexPaths

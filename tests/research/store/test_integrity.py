@@ -10,10 +10,10 @@ import pytest
 from index_making import Making
 
 from research.errors import BusyError, IndexUnusableError, NothingFoundError
+from research.store.catalog.chunk_vectors import last_sequence
 from research.store.catalog.document_writes import mark_drawn
 from research.store.catalog.documents import document_of_hash
 from research.store.catalog.ledger import unfinished
-from research.store.catalog.vectors import last_sequence
 from research.store.files.paths import IndexPaths, write_lock
 from research.store.fulltext.rebuild import fulltext_disagrees
 from research.store.fulltext.search import name_matches, term_statistics

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 from index_making import sync_if_stale
 
-from ingest.report import SilentObserver
-from ingest.run import ingest
+from ingest import SilentObserver, ingest
 from research.errors import CtxError
 from research.settings import Settings
 from research.store.catalog.catalog import Catalog

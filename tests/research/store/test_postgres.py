@@ -25,6 +25,7 @@ from research.memories import Within
 from research.records import PAGE_GIVEN_UP, DocumentInfo, FailedPage, Line, Page
 from research.sessions import AskedTurn, CitedPage
 from research.store.catalog import (
+    chunk_vectors,
     document_names,
     document_writes,
     documents,
@@ -37,16 +38,15 @@ from research.store.catalog import (
     page_vectors,
     pages,
     session_turns,
-    vectors,
 )
 from research.store.catalog.catalog import Catalog
+from research.store.catalog.chunk_vectors import revision_of
 from research.store.catalog.documents import FileStamp, Scope
 from research.store.catalog.governance import AuditRow
 from research.store.catalog.labels import content_revision
 from research.store.catalog.ledger import CRASHED, KILLED, TIMEOUT, FailedFile
 from research.store.catalog.packages import CachedRow
 from research.store.catalog.page_vectors import PageBlobs
-from research.store.catalog.vectors import revision_of
 from research.store.files import images
 from research.store.files.paths import IndexPaths
 from research.store.fulltext.lookups import numbered_pages
@@ -258,12 +258,12 @@ def _forget(catalog: Any) -> object:
 
 
 def _embed(catalog: Any) -> None:
-    vectors.set_encoder(catalog, "made-up", DIM)
+    chunk_vectors.set_encoder(catalog, "made-up", DIM)
     page_vectors.set_encoder(catalog, "regions:made-up", DIM)
-    waiting = [chunk.chunk_id for chunk in vectors.pending_chunks(catalog)]
-    vectors.write_vectors(catalog, waiting[:2], _unit(2))
+    waiting = [chunk.chunk_id for chunk in chunk_vectors.pending_chunks(catalog)]
+    chunk_vectors.write_vectors(catalog, waiting[:2], _unit(2))
     ledger.close_ledger(catalog)
-    vectors.write_vectors(catalog, waiting, _unit(len(waiting)))  # two of them anew
+    chunk_vectors.write_vectors(catalog, waiting, _unit(len(waiting)))  # two of them anew
     ledger.close_ledger(catalog)
 
 
@@ -320,7 +320,7 @@ def _publish(catalog: Any) -> object:
     told: list[object] = [writer.text_keys(catalog), writer.visual_keys(catalog)]
     writer.publish(catalog)
     told += [replace(generations.state_of(catalog), generation=None), *_nearest(catalog)]
-    vectors.touch_vectors(catalog.connection, FIRST)
+    chunk_vectors.touch_vectors(catalog.connection, FIRST)
     writer.publish(catalog)
     return [*told, *_nearest(catalog)]
 
@@ -351,7 +351,7 @@ def _look_after(catalog: Any) -> object:
             told.append((problem.name, problem.message))
             if problem.fix is not None:
                 problem.fix(catalog)
-    vectors.set_encoder(catalog, "another", DIM)
+    chunk_vectors.set_encoder(catalog, "another", DIM)
     return told
 
 
@@ -395,14 +395,18 @@ def _everything(catalog: Any) -> dict[str, object]:
         "whole": [pages.document_markdown(catalog, info.doc_id) for info in known],
         "texts": [list(pages.page_texts(catalog, info.doc_id)) for info in known],
         "numbered": numbered_pages(catalog, [info.doc_id for info in known], [1, -1]),
-        "pending": list(vectors.pending_chunks(catalog)),
-        "chunks": (vectors.count_chunks(catalog), ledger.count_pending(catalog), vectors.longest_chunk(catalog)),
-        "embedded": vectors.count_embedded(catalog, range(1, 50)),
-        "sequences": (vectors.last_sequence(catalog), page_vectors.last_sequence(catalog), revision_of(catalog)),
-        "vectors of pages": _plain(vectors.vectors_of_pages(catalog, ids)),
-        "nearest": vectors.nearest_on_pages(catalog, ids, question),
-        "means": {page_id: mean.tolist() for page_id, mean in vectors.page_means(catalog, ids).items()},
-        "of chunks": vectors.page_ids_of_chunks(catalog, keys, through_seq=5),
+        "pending": list(chunk_vectors.pending_chunks(catalog)),
+        "chunks": (
+            chunk_vectors.count_chunks(catalog),
+            ledger.count_pending(catalog),
+            chunk_vectors.longest_chunk(catalog),
+        ),
+        "embedded": chunk_vectors.count_embedded(catalog, range(1, 50)),
+        "sequences": (chunk_vectors.last_sequence(catalog), page_vectors.last_sequence(catalog), revision_of(catalog)),
+        "vectors of pages": _plain(chunk_vectors.vectors_of_pages(catalog, ids)),
+        "nearest": chunk_vectors.nearest_on_pages(catalog, ids, question),
+        "means": {page_id: mean.tolist() for page_id, mean in chunk_vectors.page_means(catalog, ids).items()},
+        "of chunks": chunk_vectors.page_ids_of_chunks(catalog, keys, through_seq=5),
         "side": (page_vectors.visual_side(catalog), page_vectors.count(catalog), page_vectors.count_unseen(catalog)),
         "lines": [page_vectors.lines_of(catalog, page_id) for page_id in ids],
         "new lines": page_vectors.pages_with_new_lines(catalog),

@@ -16,7 +16,7 @@ from backup_changing import Whole, bytes_of, make_whole, rewritten, sql, unit_ro
 from index_making import Making
 
 from research.boxes import pack_boxes
-from research.encoders.maxsim import SKETCH, first_stage, pack
+from research.encoders import SKETCH, first_stage, pack
 from research.errors import IndexUnusableError
 from research.store.catalog import page_vectors
 from research.store.catalog.catalog import Catalog

@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 from index_making import Making
 
-from ingest.report import SilentObserver
-from ingest.run import ingest
+from ingest import SilentObserver, ingest
 from research.errors import IndexUnusableError
 from research.settings import Settings
 from research.store.files import uploads

@@ -8,11 +8,10 @@ import pymupdf
 import pytest
 from playwright.sync_api import Page, expect
 
-from ingest.report import SilentObserver
-from ingest.run import ingest
+from ingest import SilentObserver, ingest
 from research.index import Index
 from research.settings import Settings
-from research.store.files.paths import IndexPaths
+from research.store import IndexPaths
 from tests.conftest import write_pdf
 from tests.research.service.web.browsing import HANDBOOK
 from tests.research.service.web.conftest import Visiting

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from research.models import DocumentOutline, OutlineEntry, PageBeginning
 from research.records import DocumentInfo
-from research.store.catalog.pages import PageText
+from research.store import PageText
 
 _SEPARATOR = " > "  # of section paths
 _MOST_TITLE = 200

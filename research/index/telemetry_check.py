@@ -31,7 +31,7 @@ def look() -> Seen:
         work.mkdir()
         environment = {**os.environ, **dict.fromkeys(_HOMES, str(home)), "PYTHONPATH": _our_home()}
         done = subprocess.run(
-            [sys.executable, "-P", "-m", "research.telemetry_check", str(work)],
+            [sys.executable, "-P", "-m", "research.index.telemetry_check", str(work)],
             env=environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -48,7 +48,7 @@ def _our_home() -> str:
 
 def _try_out(folder: Path) -> None:
     from research.encoders import load_text_encoder
-    from research.store.vectors.chroma import open_client
+    from research.store import open_client
 
     load_text_encoder().embed_query("telemetry")
     client = open_client(folder)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from research.reports import Check
-from research.store.upkeep.doctor import guarded
+from research.store import guarded
 
 # Every package that pyproject.toml names, so that a broken installation is told by name.
 PACKAGES = (
@@ -105,7 +105,7 @@ def check_token_tables(folder: Path | None = None) -> Iterator[Check]:
 def _telemetry() -> Iterator[Check]:
     from importlib.metadata import version
 
-    from research.telemetry_check import look
+    from research.index.telemetry_check import look
 
     seen = look()
     names = f"ONNX Runtime {version('onnxruntime')} and Chroma {version('chromadb')}"

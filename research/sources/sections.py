@@ -12,15 +12,13 @@ from datetime import datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from research.context.escape import code_block, code_span, one_line, section
-from research.context.fit import Plan
+from research.context import Plan, code_block, code_span, one_line, section
 from research.models import Item, page_link, section_of
 from research.sources.adjustments import relevance
 from research.sources.records import SOURCES, ContextItem, FormattedContext
 
 if TYPE_CHECKING:
-    from research.context.pipeline import Found
-    from research.context.tokens import TokenCounter
+    from research.context import Found, TokenCounter
 
 WEIGHTS: Mapping[str, int] = {
     "memories": 1,

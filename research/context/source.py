@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from research.models import AnsweredBy, Coverage, Item, Question, Rewrite, SourceCoverage
-from research.store.catalog.reader import Reader
+from research.store import Reader
 
 
 @dataclass(frozen=True, slots=True)

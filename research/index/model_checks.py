@@ -40,12 +40,12 @@ def contacts(settings: Settings, status: Status) -> tuple[Contact, ...]:
 
         found.append(Contact(_MODEL, parse_address(settings.model_url).base))
     if os.environ.get("SA01_SOMA_BASE_URL", "").strip():  # hears of turns alone: ctx turn, and those of a server
-        from research.conversation.client import SomaSettings
+        from research.conversation import SomaSettings
 
         with suppress(UsageError):  # told where it is used
             found.append(Contact(_MEMORY, SomaSettings.from_environment().base_url))
     if settings.redis_url:
-        from research.packages.cache import shown_address
+        from research.packages import shown_address
 
         found.append(Contact(_PACKAGES, shown_address(settings.redis_url)))
     return tuple(dict.fromkeys(found))
@@ -82,7 +82,7 @@ def _encoder(settings: Settings, of_index: Sequence[Check]) -> Iterator[Check]:
 
 
 def _reranker(settings: Settings) -> Iterator[Check]:
-    from research.search.reranker import describe
+    from research.search import describe
 
     if is_reranker_address(settings.reranker):
         yield from _in_the_clear(_RERANKER, reranker_address(settings.reranker).url, RERANKER_KEY)
@@ -91,8 +91,7 @@ def _reranker(settings: Settings) -> Iterator[Check]:
 
 def _model(settings: Settings) -> Iterator[Check]:
     """It is asked which models it has; nothing is written, for that may cost money."""
-    from research.answer.model.openai import OpenAIModel
-    from research.answer.model.registry import open_model
+    from research.answer import OpenAIModel, open_model
 
     with open_model(settings) as client:
         if not isinstance(client, OpenAIModel):
