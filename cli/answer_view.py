@@ -33,7 +33,7 @@ from cli.layout import (
 )
 from cli.views import Note, documents_note, page_name, plain
 from research.markdown import Block, Marker, blocks
-from research.visible_text import one_line, phrase
+from research.text import one_line, phrase
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

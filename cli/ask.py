@@ -227,7 +227,7 @@ def _extent(passages: bool, full: bool) -> Extent:
 
 def _write_plain(context: ResearchContext, *, explain: bool, answer: CheckedAnswer | None) -> None:
     from cli.output import say, write
-    from research.visible_text import block
+    from research.text import block
 
     if answer is not None:
         from cli.written_answer import write_sources

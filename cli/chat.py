@@ -194,7 +194,7 @@ class Chat:
 
     def _show(self, number: str) -> None:
         from cli.programs import page
-        from research.visible_text import block, one_line
+        from research.text import block, one_line
 
         source = self._source(number)
         view = self._index.page(source.doc_id, source.page)

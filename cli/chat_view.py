@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cli.output import paint, say, screen_size, write
-from research.visible_text import one_line, phrase
+from research.text import one_line, phrase
 
 if TYPE_CHECKING:
     from rich.text import Text

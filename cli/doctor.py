@@ -76,7 +76,7 @@ def _write_document(repairs: list[Check] | None, checks: list[Check]) -> None:
 def _line(word: str, check: Check) -> Text:
     from rich.text import Text
 
-    from research.visible_text import one_line
+    from research.text import one_line
 
     return Text.assemble(
         (f"{word:<4} ", _STYLES[word]),

@@ -15,7 +15,7 @@ import typer
 from cli.options import ModeOption, common, settings_for
 from research.errors import UsageError
 from research.evaluation import METRICS
-from research.visible_text import one_line, phrase
+from research.text import one_line, phrase
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -14,7 +14,7 @@ import typer
 from cli.options import common, index_for
 from cli.output import say, write, write_document, write_line
 from research.errors import NothingFoundError, SomeFilesFailedError, UsageError
-from research.visible_text import block, phrase
+from research.text import block, phrase
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -104,7 +104,7 @@ def _report(gone: Forgotten, given: Common) -> None:
 
 def _report_planned(chosen: Sequence[Memory], given: Common) -> None:
     from cli.output import write_document, write_line
-    from research.visible_text import phrase
+    from research.text import phrase
 
     if given.as_json:
         listed = [{"id": memory.id, "text": memory.text} for memory in chosen]
@@ -116,7 +116,7 @@ def _report_planned(chosen: Sequence[Memory], given: Common) -> None:
 
 def _confirmed(chosen: Sequence[Memory]) -> bool:
     from cli.output import say
-    from research.visible_text import phrase
+    from research.text import phrase
 
     for memory in chosen[:_MOST_SHOWN]:
         say(f"  {memory.id}  {phrase(memory.text)[:100]}")

@@ -61,7 +61,7 @@ def _branches(
 
 
 def _told(node: ShownNode) -> str:
-    from research.visible_text import one_line
+    from research.text import one_line
 
     label = one_line(node.label)
     ref = one_line(node.ref)
@@ -80,7 +80,7 @@ def as_dot(graph: ShownGraph) -> str:
 
 def _dot(text: str) -> str:
     """In quotes. A backslash would begin an escape of Graphviz's own, and `<` stands for HTML only outside of them."""
-    from research.visible_text import one_line
+    from research.text import one_line
 
     return json.dumps(one_line(text).replace("\\", "/"), ensure_ascii=False)
 
@@ -95,7 +95,7 @@ def as_mermaid(graph: ShownGraph) -> str:
 
 def _mermaid(text: str) -> str:
     """All but plain letters as Mermaid's entities: nothing left means anything to it, or to the page it is drawn in."""
-    from research.visible_text import one_line
+    from research.text import one_line
 
     return "".join(
         letter if letter.isalnum() or letter in " .,:-_/…" else f"#{ord(letter)};" for letter in one_line(text)

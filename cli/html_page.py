@@ -21,7 +21,7 @@ from cli.output import write
 from cli.views import page_name
 from research.context import grown, html_blocks, html_text
 from research.errors import CtxError, UsageError, is_full
-from research.visible_text import one_line, phrase
+from research.text import one_line, phrase
 
 if TYPE_CHECKING:
     from research.boxes import Box

@@ -10,7 +10,7 @@ import typer
 
 from cli.options import common
 from research.errors import CtxError
-from research.folders import PROJECT_FILE, PROJECT_FOLDER, index_folder, user_config
+from research.files import PROJECT_FILE, PROJECT_FOLDER, index_folder, user_config
 from research.settings import load_settings
 
 DETAILS = "Makes DIR/.ctx, readable by you alone. Commands run in DIR or below it then use that index."

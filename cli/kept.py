@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from research.folders import user_state
+from research.files import user_state
 from research.models import Ref
 
 _TERMINALS = 8  # whose last answers are kept

@@ -36,7 +36,7 @@ def command(ctx: typer.Context) -> int:
     from cli.layout import has_links
     from cli.output import on_terminal, paint, say, screen_size, write_document, write_line
     from research.reports import amount
-    from research.visible_text import one_line, phrase
+    from research.text import one_line, phrase
 
     given = common(ctx)
     opened = index_for(given)
@@ -68,7 +68,7 @@ def document_lines(documents: Sequence[DocumentInfo], width: int, *, links: bool
     from cli.layout import cells, link, shorten_end, shorten_middle
     from cli.views import plain
     from research.models import page_link
-    from research.visible_text import one_line, phrase
+    from research.text import one_line, phrase
 
     digits = _id_digits(documents)
     longest = max(len("file"), *(cells(one_line(d.filename)) for d in documents))

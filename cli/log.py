@@ -15,7 +15,7 @@ from cli.options import LogLevel
 from cli.output import say
 from research.errors import CtxError, ModelError, NothingFoundError, UsageError
 from research.observe import NAME, frames_of, full_text, in_full, logger_of
-from research.visible_text import one_line
+from research.text import one_line
 
 LOG_FILE, LOG_LEVEL = "CTX_LOG", "CTX_LOG_LEVEL"
 

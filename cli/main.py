@@ -21,7 +21,7 @@ def main(args: Sequence[str] | None = None, *, system: str = os.name, leave: boo
         return 1
     try:
         from cli.output import prepare_streams, version_line, write
-        from research.telemetry import switch_off
+        from research.lazy import switch_off
 
         switch_off()
         prepare_streams()

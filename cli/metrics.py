@@ -48,7 +48,7 @@ def command(
     ] = None,
 ) -> int:
     from cli.output import say, write
-    from research.visible_text import block
+    from research.text import block
 
     given = common(ctx)
     text = _asked(url or DEFAULT_URL, _token(token_file))

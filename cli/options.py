@@ -27,9 +27,9 @@ import typer
 
 from cli.output import say
 from research.errors import CtxError, NothingFoundError, UsageError
-from research.folders import index_folder
+from research.files import index_folder
 from research.settings import Mode, Settings, load_settings, misspelt_variables
-from research.visible_text import one_line
+from research.text import one_line
 
 if TYPE_CHECKING:
     from research.governance import Principal

@@ -45,7 +45,7 @@ def command(
     from cli.layout import has_links
     from cli.output import on_terminal, painted, say, screen_size, write_document, write_line
     from cli.programs import page
-    from research.visible_text import phrase
+    from research.text import phrase
 
     given = common(ctx)
     settings = settings_for(given)
@@ -72,7 +72,7 @@ def _lines(found: DocumentOutline, screen: Screen) -> Iterator[Text]:
     from cli.layout import link, shorten_end
     from cli.views import plain
     from research.models import page_link
-    from research.visible_text import one_line, phrase
+    from research.text import one_line, phrase
 
     info = found.document
     entries = [(entry.level, entry.page, entry.title) for entry in found.entries]

@@ -1,7 +1,7 @@
 """The only code that writes to the terminal: data to stdout, talk to stderr.
 
 Text from documents, file names and error reasons is somebody else's: all that is shown passes through `one_line`,
-`phrase` or `block` of `research.visible_text`. JSON keeps the text as it is, escaped.
+`phrase` or `block` of `research.text`. JSON keeps the text as it is, escaped.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from research.visible_text import one_line
+from research.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -136,7 +136,7 @@ def show(package: ContextPackage, given: Common) -> int:
     """The content on stdout, what there is to say about it on stderr; the exit code."""
     from cli.output import on_terminal, write, write_document
     from cli.views import end
-    from research.visible_text import block
+    from research.text import block
 
     if given.as_json:
         write_document("ctx.package/1", {"package": package.model_dump(mode="json", by_alias=True)})
@@ -155,7 +155,7 @@ def show(package: ContextPackage, given: Common) -> int:
 
 def _tell(package: ContextPackage, *, as_json: bool) -> None:
     from cli.output import say
-    from research.visible_text import one_line
+    from research.text import one_line
 
     for each in package.coverage.retrievals:
         if each.status in ("down", "degraded"):

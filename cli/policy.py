@@ -100,7 +100,7 @@ def _check(files: Sequence[str], given: Common) -> None:
     if given.quiet:
         return
     if loaded is None:
-        from research.folders import user_config
+        from research.files import user_config
 
         say(f"ctx: note: there is no policy; one begins with: ctx policy example > {user_config().parent}/policy.cedar")
     else:

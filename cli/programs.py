@@ -197,7 +197,7 @@ def _desktops_own(path: str, environment: Mapping[str, str]) -> str:
 
 
 def opened_words(place: Place, viewer: Viewer) -> str:
-    from research.visible_text import one_line
+    from research.text import one_line
 
     told = "" if viewer.takes_page else f"; the program cannot be told the page: go to page {place.page}"
     return f"ctx: opened {one_line(place.path)} at page {place.page}{told}"

@@ -22,7 +22,7 @@ from cli.output import complain, console, say, write, write_document, write_line
 from ingest import FileOutcome, Observer, PageOutcome, SilentObserver
 from research.errors import CtxError, NothingFoundError, SomeFilesFailedError, StoppedError, UsageError
 from research.reports import amount
-from research.visible_text import one_line
+from research.text import one_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -138,7 +138,7 @@ class BarObserver(SilentObserver):
         self._step("history", done, total, "commits")
 
     def on_note(self, message: str) -> None:
-        from research.visible_text import one_line
+        from research.text import one_line
 
         self._progress.console.print(f"ctx: {one_line(message)}", markup=False, highlight=False)
 
@@ -203,7 +203,7 @@ def _size(path: str) -> int:
 def _short(path: str, room: int) -> str:
     """The file's name, if there is room for something of it."""
     from cli.layout import shorten_middle
-    from research.visible_text import one_line
+    from research.text import one_line
 
     name = one_line(os.path.basename(path))  # noqa: PTH119  a name from anywhere, no path of ours
     return shorten_middle(name, min(room, _NAME)) if room >= _LEAST_NAME else ""

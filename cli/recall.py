@@ -91,7 +91,7 @@ def command(
 
 def _show_recalled(index: Index, found: Recall, given: Common, *, explain: bool) -> int:
     from cli.output import on_terminal, say, write, write_document, write_line
-    from research.visible_text import phrase
+    from research.text import phrase
 
     if given.as_json:
         write_document("ctx.recall/1", _document(found))
@@ -115,7 +115,7 @@ def _show_recalled(index: Index, found: Recall, given: Common, *, explain: bool)
 
 def _show_list(memories: Sequence[Memory], given: Common) -> None:
     from cli.output import say, write_document, write_line
-    from research.visible_text import phrase
+    from research.text import phrase
 
     if given.as_json:
         listed = [_memory(memory) for memory in memories]
@@ -145,7 +145,7 @@ def _block(each: Recalled, *, explain: bool) -> str:
 
     from cli.layout import WordWrap
     from cli.output import screen_size
-    from research.visible_text import block, one_line
+    from research.text import block, one_line
 
     memory = each.memory
     about = [f"{each.score:.2f}", memory.told_at[:10], memory.speaker, memory.session, memory.id]

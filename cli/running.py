@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from typer.core import TyperCommand
 
 from cli.options import Common, index_of, settings_for
-from research.folders import PROJECT_FOLDER
+from research.files import PROJECT_FOLDER
 from research.settings import given_settings
 
 if TYPE_CHECKING:

@@ -85,7 +85,7 @@ def command(
 
 def _write_plain(found: SearchResults, *, explain: bool) -> None:
     from cli.output import say, write_line
-    from research.visible_text import phrase
+    from research.text import phrase
 
     for result in found.results:
         write_line(
@@ -120,7 +120,7 @@ def _result(result: PageResult, screen: Screen, mark: Marker, count: int) -> Ite
     from cli.layout import excerpt, passage_lines
     from cli.views import page_name
     from research.markdown import Block
-    from research.visible_text import block
+    from research.text import block
 
     yield page_line(
         screen,

@@ -168,7 +168,7 @@ def _tell(index: Index, options: ServeOptions, given: Common, address: str, link
 
     from cli.output import say, write, write_document
     from research.service import default_token_file
-    from research.visible_text import one_line
+    from research.text import one_line
 
     token_file = str(options.token_file or default_token_file()) if options.token_needed else ""
     if given.as_json:

@@ -85,7 +85,7 @@ def _list(index: Index, given: Common) -> None:
 
 def _show(turns: list[AskedTurn], name: str, given: Common) -> None:
     from cli.output import write, write_document
-    from research.visible_text import block, one_line, phrase
+    from research.text import block, one_line, phrase
 
     if given.as_json:
         write_document("ctx.sessions/1", {"session": name, "turns": [turn.to_dict() for turn in turns]})

@@ -72,7 +72,7 @@ def check_format(out: Path) -> None:
 
 def write_picture(source: Path, out: Path, regions: Sequence[MatchedRegion]) -> None:
     """Copy a page image to `out`, framing the regions; the best one has the thickest frame."""
-    from research.pictures import framed
+    from research.boxes import framed
 
     try:
         framed(source, regions).save(out, FORMATS[out.suffix.lower()])
@@ -139,7 +139,7 @@ def command(
 
 def _single(view: PageView, given: Common, image: Path | None, question: str | None) -> int:
     from cli.output import on_terminal, paint, say, write, write_document
-    from research.visible_text import block, one_line
+    from research.text import block, one_line
 
     if view.problem and not given.quiet:
         say(f"ctx: note: the visual model cannot look ({view.problem}); the places are found by text")
@@ -160,7 +160,7 @@ def _single(view: PageView, given: Common, image: Path | None, question: str | N
 def _several(views: list[PageView], given: Common) -> int:
     from cli.output import on_terminal, painted, write, write_document
     from cli.programs import page
-    from research.visible_text import block
+    from research.text import block
 
     first = views[0].to_dict()
     if given.as_json:
@@ -197,7 +197,7 @@ def _rendering(view: PageView) -> Iterator[RenderableType]:
     from rich.text import Text
 
     from cli.views import page_name, plain
-    from research.visible_text import block, one_line, phrase
+    from research.text import block, one_line, phrase
 
     item, facts = view.item, view.item.metadata
     yield Text.assemble(

@@ -32,7 +32,7 @@ _ITEMS = {"code": "code", "commit": "commits", "experience": "experiences", "val
 def command(ctx: typer.Context) -> int:
     from cli.output import write, write_document
     from cli.running import locate
-    from research.visible_text import one_line
+    from research.text import one_line
 
     given = common(ctx)
     location = locate(given)

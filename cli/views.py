@@ -19,7 +19,7 @@ from cli.options import notes_on
 from research.errors import NothingFoundError
 from research.models import LegScore, Rewrite
 from research.settings import confidence_value
-from research.visible_text import one_line, phrase
+from research.text import one_line, phrase
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -179,7 +179,7 @@ def nothing_found(
         return _left_out(index, request, confidence)
     if confidence.level != "none":
         return None
-    from research.visible_text import one_line
+    from research.text import one_line
 
     filtered = bool(request.filters)
     where = "what was asked" if request.types is not None else "what the filters leave" if filtered else _all_of(index)
@@ -259,7 +259,7 @@ def resource_fields(thing: Resource) -> dict[str, Any]:
 def show_context(kind: str, asked: dict[str, object], found: FormattedContext, given: Common) -> int:
     """The context on stdout, what there is to say about it on stderr; the exit code."""
     from cli.output import on_terminal, write, write_document
-    from research.visible_text import block
+    from research.text import block
 
     if found.failed:
         raise _failure(found)
@@ -274,7 +274,7 @@ def show_context(kind: str, asked: dict[str, object], found: FormattedContext, g
 
 def _tell(found: FormattedContext) -> None:
     from cli.output import say
-    from research.visible_text import one_line
+    from research.text import one_line
 
     for source in found.coverage.sources:
         if source.status == "down":

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from cli.output import say, write, write_document
-from research.visible_text import block, one_line, phrase
+from research.text import block, one_line, phrase
 
 if TYPE_CHECKING:
     from cli.options import Common, Wanted

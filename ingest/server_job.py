@@ -29,11 +29,11 @@ from typing import Any, TextIO
 from ingest.report import FileOutcome, IngestSummary, PageOutcome, SilentObserver
 from research.addresses import ENCODER_KEYS
 from research.errors import BusyError, CtxError
+from research.lazy import switch_off
 from research.observe import NAME, frames_of, full_text, logger_of
 from research.process import die_with_parent, start_helper
 from research.settings import Settings
 from research.store import IndexPaths
-from research.telemetry import switch_off
 
 # What a run looks at. The rest is about questions, and some of that names a model's server.
 _SETTINGS = (

@@ -26,10 +26,10 @@ from ingest.pdf.mupdf import raster
 from ingest.pdf.reader import PdfReader, open_pdf
 from research.encoders import TokenCounter, is_light, token_counter
 from research.errors import CtxError, DocumentError, is_full
+from research.lazy import switch_off
 from research.process import die_with_parent
 from research.records import Chunk, Line, Page
 from research.store import INTERNAL, image_name, thumbnail_name
-from research.telemetry import switch_off
 
 if TYPE_CHECKING:
     from PIL import Image

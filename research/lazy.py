@@ -1,4 +1,6 @@
-"""The doors of rooms: a room's `__init__` names what others may import, and loads each name when it is first asked for.
+"""What is imported late, and how: the names of a room's door, and libraries that would report to their makers.
+
+A room's `__init__` names what others may import, and loads each name when it is first asked for.
 
     if TYPE_CHECKING:
         from research.graph.update import update_graph as update_graph
@@ -6,10 +8,14 @@
         __getattr__, __all__ = exports(__name__, {"update": "update_graph"})
 
 So entering a room costs nothing, and the types are known all the same. tests/test_doors.py compares the two lists.
+
+Every process of ours calls `switch_off` before it imports a dependency; its children inherit it. `import_onnxruntime`
+is the only way to the library that would report most.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
@@ -35,3 +41,30 @@ def exports(package: str, names: Mapping[str, str]) -> tuple[Callable[[str], Any
         return value
 
     return load, sorted(homes)
+
+
+# Each is read once, when the library starts: ONNX Runtime sends events to its maker and keeps a device id in the
+# user's cache; Chroma and the model hub's client count their calls; FastAPI would send the address of every request to
+# where our own spans go, and a question can stand in it.
+SWITCHES = {
+    "ORT_DISABLE_TELEMETRY": "1",
+    "ANONYMIZED_TELEMETRY": "False",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "DO_NOT_TRACK": "1",
+    "FASTAPI_OTEL_AUTO_CONFIGURE": "false",
+}
+
+
+def switch_off() -> None:
+    """Whatever the user's environment says, and whatever the versions: a later one may add what this one lacks."""
+    os.environ.update(SWITCHES)
+
+
+def import_onnxruntime() -> Any:
+    """The module, its telemetry off: by the variable it reads when it starts, and by its own call for versions that
+    know no such variable or were imported by somebody else before."""
+    switch_off()
+    import onnxruntime
+
+    onnxruntime.disable_telemetry_events()
+    return onnxruntime

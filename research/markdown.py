@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from research.visible_text import block
+from research.text import block
 
 Kind = Literal["heading", "text", "item", "code", "table"]
 

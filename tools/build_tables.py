@@ -18,9 +18,9 @@ from zlib import crc32
 
 import unicodedata2 as unicode
 
-from research.checksums import write_list
 from research.context.injection.folding import IGNORED, TABLE
 from research.context.tokens import FOLDER, HEADER, MAGIC, RANK_BYTES, SHIPPED, START
+from research.files import write_list
 
 # As in tiktoken_ext/openai_public.py.
 TOKEN_SHA256 = {

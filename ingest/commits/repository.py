@@ -19,7 +19,7 @@ from pathlib import Path
 
 from research.errors import CtxError, UsageError
 from research.process import environment_without_secrets
-from research.visible_text import phrase
+from research.text import phrase
 
 _ASK_SECONDS = 60
 _MOST_ANSWER = 64 << 20  # bytes: a million branches

@@ -39,7 +39,7 @@ from research.store import (
     remove_parents,
     write_lock,
 )
-from research.visible_text import block, one_line
+from research.text import block, one_line
 
 KIND = "commit"
 

@@ -17,7 +17,7 @@ from ingest.ocr.engine import OcrLine, grey, in_reading_order, is_readable, is_t
 from ingest.pdf.lines import alnum_count, clean_text
 from research.boxes import fractions
 from research.errors import CtxError, OcrError
-from research.telemetry import switch_off
+from research.lazy import switch_off
 
 INSTALL = "pip install 'rapidocr>=3.10,<3.11'"
 REINSTALL = "pip install --force-reinstall 'rapidocr>=3.10,<3.11'"

@@ -21,7 +21,7 @@ from research.addresses import is_encoder_address, same_encoder
 from research.encoders.base import is_embedded
 from research.encoders.checkpoints import DIGITS, HUB_NAME
 from research.errors import EncoderNotAllowed
-from research.folders import user_config
+from research.files import user_config
 
 _NAME = re.compile(
     rf"(?:(?P<kind>sentence-transformers|colpali):)?(?P<model>.+?)(?:@(?P<mark>[0-9a-f]{{{DIGITS}}}))?"

@@ -37,9 +37,8 @@ from pathlib import Path
 from typing import Any
 
 from research.errors import CtxError
-from research.folders import user_config
+from research.files import create_private, locked, read_private, replace_private, user_config
 from research.governance.access import MemoryAccessDecision
-from research.private_files import create_private, locked, read_private, replace_private
 from research.store import ACCEPTED, ACCESS, CHECKPOINT, RESTART, AuditRow
 
 _SCHEMA = "ctx.audit-head/1"

@@ -30,7 +30,7 @@ from unicodedata import normalize
 from urllib.parse import quote, quote_plus
 
 from research.errors import UsageError
-from research.folders import is_inside
+from research.files import is_inside
 from research.governance.findings import Placeholders
 from research.governance.keys import find_keys as looks_like_keys
 from research.governance.redaction import NumberingRedactor, RedactorProtocol

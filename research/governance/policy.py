@@ -205,7 +205,7 @@ def digest(text: str) -> str:
 
 
 def _line(error: object) -> str:
-    from research.visible_text import one_line
+    from research.text import one_line
 
     return one_line(" ".join(str(error).split()))[:300]
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from research.errors import EncoderNotAllowed, PolicyError
-from research.folders import is_inside, user_config
+from research.files import is_inside, user_config
 
 if TYPE_CHECKING:
     from research.settings import Settings

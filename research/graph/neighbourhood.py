@@ -31,7 +31,7 @@ from research.store import (
     node_titles,
     walk,
 )
-from research.visible_text import phrase
+from research.text import phrase
 
 MOST_HOPS = 3
 MOST_NODES = 2000

@@ -91,8 +91,8 @@ def check_encoder(folder: Path | None = None) -> Iterator[Check]:
 
 def check_token_tables(folder: Path | None = None) -> Iterator[Check]:
     """The tables as files. One that is damaged in the middle opens, and counts wrong."""
-    from research.checksums import verify
     from research.context import tokens
+    from research.files import verify
 
     problems = verify(folder or tokens.FOLDER, tokens.SHIPPED)
     if problems:

@@ -18,9 +18,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from research.files import make_private_folder
 from research.observe import logger_of
 from research.packages.cache import RedisLink
-from research.private_files import make_private_folder
 
 if TYPE_CHECKING:
     from research.settings import Settings

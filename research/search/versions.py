@@ -17,7 +17,7 @@ from typing import NamedTuple
 from research.models import LegScore, Question
 from research.search.legs import Chosen, Ranked, Reranked
 from research.store import Reader, get_documents, normalize
-from research.visible_text import one_line
+from research.text import one_line
 
 _LOOKED_AT, _NOTED = 50, 10  # of the first pages
 _WORTH_A_NOTE = 0.5  # of the best page's score: what has less hardly speaks of the matter

@@ -15,7 +15,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response, StreamingResponse
 
 from research.errors import NothingFoundError
-from research.folders import is_inside
+from research.files import is_inside
 from research.schema import maybe, several
 from research.service.answers import json_response
 from research.service.jobs import ADDRESS, Job

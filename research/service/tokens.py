@@ -24,9 +24,8 @@ from pathlib import Path
 from typing import Any
 
 from research.errors import CtxError, NothingFoundError, UsageError
-from research.folders import user_state
+from research.files import Followed, create_private, locked, read_private, replace_private, user_state
 from research.governance import Principal, owner_principal
-from research.private_files import Followed, create_private, locked, read_private, replace_private
 from research.secret import Secret
 from research.store import MARKER, IndexPaths, index_id
 

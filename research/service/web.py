@@ -31,7 +31,7 @@ from research.request import parameters_of, read_request
 from research.service import schemas
 from research.service.answers import json_response, place
 from research.service.problems import Problem, problem_of, refused
-from research.visible_text import one_line, phrase
+from research.text import one_line, phrase
 
 if TYPE_CHECKING:
     from research.markdown import Marker

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from research.telemetry import switch_off
+from research.lazy import switch_off
 from tests.bench import (
     batch,
     beside,

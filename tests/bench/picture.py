@@ -21,9 +21,9 @@ from cli.answer_view import Screen, answer_lines
 from cli.views import plain, screen_notes
 from ingest import SilentObserver, ingest
 from research.index import Index
+from research.lazy import switch_off
 from research.settings import Settings
 from research.store import IndexPaths
-from research.telemetry import switch_off
 
 SAMPLES = Path(__file__).parents[2] / "data" / "samples"
 OUT = Path(__file__).parents[2] / "data" / "answer.svg"

@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 from cli.kept import add_history, forget_history, load_history
-from research.folders import user_state
+from research.files import user_state
 from research.index import Index
 from tests.cli.conftest import EVIL_NAME
 from tests.conftest import MEASURE

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from research.folders import user_config
+from research.files import user_config
 from research.governance import Labels
 from research.index import Index
 from tests.in_process import Ran

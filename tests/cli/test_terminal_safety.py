@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from research.visible_text import block, one_line, phrase
+from research.text import block, one_line, phrase
 
 ANY_TEXT = st.text(st.characters())  # lone surrogates included
 

@@ -10,7 +10,7 @@ import pytest
 
 from research.context import TokenCounter
 from research.errors import CtxError, UsageError
-from research.folders import index_folder, user_config, user_data
+from research.files import index_folder, user_config, user_data
 from research.models import CONFIDENCE_LEVELS
 from research.settings import Settings, confidence_value, given_settings, load_settings, misspelt_variables
 

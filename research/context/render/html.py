@@ -11,7 +11,7 @@ from html import escape
 
 from research.boxes import Box
 from research.markdown import BULLET, Block, Marker, blocks
-from research.visible_text import block
+from research.text import block
 
 _MARGIN = 0.006, 0.003  # of a box, as part of the width and height of the page
 _SHORT_CELL, _ONE_LINE = 24, ' class="short"'

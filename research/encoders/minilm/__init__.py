@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from research.encoders.base import DEFAULT, usable_cores
 from research.errors import CtxError
-from research.telemetry import import_onnxruntime
+from research.lazy import import_onnxruntime
 
 if TYPE_CHECKING:
     import numpy as np
@@ -206,6 +206,6 @@ def _broken_files() -> CtxError:
 
 def verify_files(folder: Path = FOLDER) -> list[str]:
     """Problems with the shipped model, one line each; empty when all is well."""
-    from research.checksums import verify  # a question never needs it
+    from research.files import verify  # a question never needs it
 
     return verify(folder, [path.name for path in SHIPPED])

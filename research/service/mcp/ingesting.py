@@ -19,7 +19,7 @@ from typing import Any
 from research.errors import BusyError, CtxError, IndexUnusableError, NothingFoundError, UsageError
 from research.parameters import shown
 from research.service.mcp.budget import Budget, Reply, longest
-from research.visible_text import one_line
+from research.text import one_line
 
 StartIngest = Callable[[Sequence[Path]], "subprocess.Popen[bytes]"]
 """Starts the process of one ingest; `ingest.server_job` has what it says. It dies with the thread that started it."""

@@ -72,7 +72,7 @@ def _picture(path: str, item: Item | None) -> Picture:
     """As it is stored, unless something is drawn on it or it is too large. Raises OSError if there is none."""
     from PIL import Image
 
-    from research.pictures import framed
+    from research.boxes import framed
 
     data = _stored(path)
     with Image.open(io.BytesIO(data)) as stored:

@@ -15,8 +15,8 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from research.checksums import sha256
 from research.errors import IndexUnusableError, NothingFoundError
+from research.files import sha256
 from research.records import DocumentInfo
 from research.reports import Removal, Status
 from research.store.catalog import chunk_vectors, ledger, page_vectors

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from research.telemetry import switch_off
+from research.lazy import switch_off
 
 if TYPE_CHECKING:
     from chromadb.api.client import Client

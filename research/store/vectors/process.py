@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Literal, NoReturn
 
 from research.errors import FREE_SPACE, CtxError, IndexUnusableError, unusable
+from research.lazy import switch_off
 from research.process import die_with_parent, start_helper
 from research.store.files.paths import IndexPaths, StagedPaths, create_file, read_file, remove_file, write_lock
 from research.store.vectors import generations
 from research.store.vectors.generations import IndexState
-from research.telemetry import switch_off
 
 Task = Literal["publish", "rebuild", "verify", "stage"]
 

@@ -10,7 +10,7 @@ import pytest
 from research.encoders.allowed import check_allowed, remember
 from research.encoders.base import ALIASES, DEFAULT
 from research.errors import EncoderNotAllowed
-from research.folders import user_config
+from research.files import user_config
 from research.settings import Settings
 
 MARK = "0123456789ab"

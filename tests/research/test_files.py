@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from research import private_files
+from research import files
 from research.errors import BusyError, CtxError, UntrustedError
-from research.private_files import Followed, create_private, locked, read_private, replace_private
+from research.files import Followed, create_private, locked, read_private, replace_private
 
 
 def test_a_new_file_is_whole_and_its_owners(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_where_nothing_can_be_written(tmp_path: Path) -> None:
 
 
 def test_a_lock_that_is_held_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(private_files, "_LOCK_SECONDS", 0.05)
+    monkeypatch.setattr(files, "_LOCK_SECONDS", 0.05)
     held, over = threading.Event(), threading.Event()
 
     def hold() -> None:
