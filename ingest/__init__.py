@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ingest.scan import PdfFilter, changes
     from ingest.server_job import start_job
 else:
-    __getattr__, __all__ = exports(
+    __getattr__, __dir__, __all__ = exports(
         __name__,
         {
             "code.run": "ingest_code remove_paths",

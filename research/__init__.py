@@ -57,12 +57,12 @@ if TYPE_CHECKING:
     from research.sources import ContextAssembler, FormattedContext
     from research.store import ChromaClient
 else:
-    __getattr__, __all__ = exports(
+    __getattr__, __dir__, __all__ = exports(
         __name__,
         {
-            "research.answer": "AnswerWriter CheckedAnswer ModelClient WrittenAnswer open_model write_answer",
-            "research.contract": "ContextBuilder SearchEngine SearchResult",
-            "research.errors": (
+            "answer": "AnswerWriter CheckedAnswer ModelClient WrittenAnswer open_model write_answer",
+            "contract": "ContextBuilder SearchEngine SearchResult",
+            "errors": (
                 "AddressError BusyError ContextAssemblyError ContextTooLongError CtxError DocumentError "
                 "EncoderNotAllowed EncoderUnavailable IndexUnusableError InvalidContextTypeError "
                 "ModelBusyError ModelError ModelProtocolError ModelRefusedError ModelTimeoutError "
@@ -70,11 +70,11 @@ else:
                 "PolicyError ProblemError RedactionError SomaClientError SomeFilesFailedError "
                 "StoppedError TurnTooLongError UntrustedError UsageError"
             ),
-            "research.filters": "Filters",
-            "research.index": "Index",
-            "research.models": "Coverage LegScore ResearchContext SourceDocument",
-            "research.request": "AskRequest",
-            "research.sources": "ContextAssembler FormattedContext",
-            "research.store": "ChromaClient",
+            "filters": "Filters",
+            "index": "Index",
+            "models": "Coverage LegScore ResearchContext SourceDocument",
+            "request": "AskRequest",
+            "sources": "ContextAssembler FormattedContext",
+            "store": "ChromaClient",
         },
     )

@@ -5,7 +5,7 @@ A room's `__init__` names what others may import, and loads each name when it is
     if TYPE_CHECKING:
         from research.graph.update import update_graph as update_graph
     else:
-        __getattr__, __all__ = exports(__name__, {"update": "update_graph"})
+        __getattr__, __dir__, __all__ = exports(__name__, {"update": "update_graph"})
 
 So entering a room costs nothing, and the types are known all the same. tests/test_doors.py compares the two lists.
 
@@ -16,31 +16,18 @@ is the only way to the library that would report most.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from typing import Any
 
+from lazy_loader import attach
 
-def exports(package: str, names: Mapping[str, str]) -> tuple[Callable[[str], Any], list[str]]:
-    """Return a package's `__getattr__` and `__all__`. `names`: the public names of each module, separated by blanks; a
-    module may be named whole, without a dot, for the package itself."""
-    homes = {name: module for module, listed in names.items() for name in listed.split()}
 
-    def load(name: str) -> Any:
-        if name not in homes:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        home = homes[name]
-        if home.startswith("research."):  # another room's, by its door
-            value = getattr(import_module(home), name)
-        else:
-            module = import_module(f"{package}.{home}".rstrip("."))
-            known = vars(module)
-            value = known[name] if name in known else import_module(f"{module.__name__}.{name}")
-        setattr(sys.modules[package], name, value)  # the next time nobody asks for it
-        return value
-
-    return load, sorted(homes)
+def exports(package: str, names: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return a package's `__getattr__`, `__dir__` and `__all__`. `names`: the public names of each module, separated by
+    blanks; of the package itself (""), the modules that others may import whole."""
+    attributes = {module: given.split() for module, given in names.items()}
+    load, listed, public = attach(package, attributes.pop("", []), attributes)
+    return load, listed, public
 
 
 # Each is read once, when the library starts: ONNX Runtime sends events to its maker and keeps a device id in the

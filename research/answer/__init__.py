@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from research.answer.quotes import differing_figures, quotes_from
     from research.answer.written import WrittenAnswer, write_answer
 else:
-    __getattr__, __all__ = exports(
+    __getattr__, __dir__, __all__ = exports(
         __name__,
         {
             "answering": "AnswerWriter CheckedAnswer prompt_for",

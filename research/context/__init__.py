@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from research.context.source import Retrieved, Source, labelled
     from research.context.tokens import TokenCounter, open_table
 else:
-    __getattr__, __all__ = exports(
+    __getattr__, __dir__, __all__ = exports(
         __name__,
         {
             "": "tokens",

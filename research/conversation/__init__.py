@@ -45,11 +45,12 @@ if TYPE_CHECKING:
     from research.errors import SomaClientError, TurnTooLongError
     from research.governance import NoopRedactor, RedactorProtocol
 else:
-    __getattr__, __all__ = exports(
+    __getattr__, __dir__, __all__ = exports(
         __name__,
         {
-            "builder": "ContextBuilder",
-            "client": "SomaBrainClient SomaSettings",
+            "budget": "TurnTooLongError",
+            "builder": "ContextBuilder NoopRedactor RedactorProtocol",
+            "client": "SomaBrainClient SomaClientError SomaSettings",
             "health": (
                 "BreakerState CircuitBreaker ComponentHealth DegradationLevel DegradationMonitor "
                 "SomabrainHealthState degradation_monitor"
@@ -64,7 +65,5 @@ else:
             "summaries": "model_summarizer",
             "turn": "BuiltContext ContextResult Turn",
             "turns": "MAX_PROMPT_TOKENS MOST_PROMPT_TOKENS TurnMaker",
-            "research.errors": "SomaClientError TurnTooLongError",
-            "research.governance": "NoopRedactor RedactorProtocol",
         },
     )

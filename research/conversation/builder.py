@@ -16,7 +16,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 from research.conversation.budget import Budget, Fitted, Oversize, Strategy, TurnReport
 from research.conversation.health import (
@@ -35,9 +35,7 @@ from research.conversation.summaries import Summaries, Summarizer
 from research.conversation.turn import LIMIT, BuiltContext, Turn, Window
 from research.conversation.turn import window as windowed
 from research.errors import SomaClientError, UsageError
-
-if TYPE_CHECKING:
-    from research.governance import RedactorProtocol
+from research.governance import NoopRedactor, RedactorProtocol  # noqa: F401 - the seed looks for both here
 
 _NORMAL, _DOWN = SomabrainHealthState.NORMAL, SomabrainHealthState.DOWN
 

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from research.encoders.openai import OpenAIEncoder, alike
     from research.encoders.sentence_transformers import SentenceTransformersEncoder, check_package
 else:
-    __getattr__, __all__ = exports(
+    __getattr__, __dir__, __all__ = exports(
         __name__,
         {
             "": "checkpoints minilm",

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         write_run,
     )
 else:
-    __getattr__, __all__ = exports(
+    __getattr__, __dir__, __all__ = exports(
         __name__,
         {
             "questions": "GoldCheck Question asks_memories check_field look_up read_questions read_set",

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     )
     from research.experiences.values import VALUES, Values, value_of
 else:
-    __getattr__, __all__ = exports(
+    __getattr__, __dir__, __all__ = exports(
         __name__,
         {
             "clusters": "is_installed",

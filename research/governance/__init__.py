@@ -48,10 +48,9 @@ if TYPE_CHECKING:
     )
     from research.governance.resources import resources_of
 else:
-    __getattr__, __all__ = exports(
+    __getattr__, __dir__, __all__ = exports(
         __name__,
         {
-            "research.errors": "PolicyError RedactionError",
             "access": "Action AllowAll MemoryAccessDecision Principal Resource Ruling owner_principal",
             "audit": "Audit check_audit",
             "audit_chain": "MemoryAccessAudit Verification",
@@ -60,11 +59,12 @@ else:
             "keys": "find_keys",
             "labels": "Label Labels Proposal mark_of",
             "masking": "KnownSecrets MaskingRedactor MaskingStream SecretMasker known_secrets",
-            "policy": "Loaded MemoryAccessPolicy check_file check_policy read_policies",
+            "policy": "Loaded MemoryAccessPolicy PolicyError check_file check_policy read_policies",
             "policy_files": "check_encoder has_policies",
             "presidio": "PresidioRedactor",
             "redaction": (
-                "BaseRedactor NoopRedactor Redacted RedactorProtocol SECRETS SafeRedactor open_redactor redactor_of"
+                "BaseRedactor NoopRedactor Redacted RedactionError RedactorProtocol SECRETS SafeRedactor open_redactor "
+                "redactor_of"
             ),
             "resources": "resources_of",
         },

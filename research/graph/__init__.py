@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     )
     from research.graph.update import GraphUpdate, is_behind, update_graph
 else:
-    __getattr__, __all__ = exports(
+    __getattr__, __dir__, __all__ = exports(
         __name__,
         {
             "boost": "neighbour_scores references_said seeds_of",

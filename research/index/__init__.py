@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from research.index.base import IndexBase
     from research.index.index import Index
 else:
-    __getattr__, __all__ = exports(
+    __getattr__, __dir__, __all__ = exports(
         __name__,
         {
             "base": "IndexBase",

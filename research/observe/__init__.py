@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         traced,
     )
 else:
-    __getattr__, __all__ = exports(
+    __getattr__, __dir__, __all__ = exports(
         __name__,
         {
             "prometheus": "PrometheusRecorder",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from research.packages.packages import Packages, drop_left, packages_of
     from research.packages.request import MOST_PINNED, ContextBuildRequest
 else:
-    __getattr__, __all__ = exports(
+    __getattr__, __dir__, __all__ = exports(
         __name__,
         {
             "builder": "Fitting",

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from research.search.vector_legs import DenseLeg, QuestionEncoder, VisualLeg
     from research.search.versions import NewestFirst, version_of
 else:
-    __getattr__, __all__ = exports(
+    __getattr__, __dir__, __all__ = exports(
         __name__,
         {
             "boosters.collection": "CollectionBooster",

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         tokens_of,
     )
 else:
-    __getattr__, __all__ = exports(
+    __getattr__, __dir__, __all__ = exports(
         __name__,
         {
             "app": "assemble",

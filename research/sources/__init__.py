@@ -42,11 +42,10 @@ if TYPE_CHECKING:
     from research.sources.searcher import IndexSearcher, Searcher, code_result
     from research.sources.sections import FoundContext
 else:
-    __getattr__, __all__ = exports(
+    __getattr__, __dir__, __all__ = exports(
         __name__,
         {
-            "research.errors": "ContextAssemblyError InvalidContextTypeError",
-            "assembler": "ContextAssembler Options",
+            "assembler": "ContextAssembler ContextAssemblyError InvalidContextTypeError Options",
             "documents": "DocumentsSource page_item",
             "items": ("CodeSource ExperiencesSource ITEM_SOURCES ItemsSource ValuesSource repositories_of trees_of"),
             "memories": "Embedded MemoriesSource memory_item",

@@ -295,7 +295,7 @@ if TYPE_CHECKING:
     from research.store.vectors.index import ChromaIndex, VectorIndex
     from research.store.vectors.process import publish_in_subprocess
 else:
-    __getattr__, __all__ = exports(
+    __getattr__, __dir__, __all__ = exports(
         __name__,
         {
             "catalog": (
