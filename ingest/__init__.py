@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from research.lazy import exports
+from lazy_loader import attach
 
 if TYPE_CHECKING:
     from ingest.code.run import ingest_code, remove_paths
@@ -32,17 +32,23 @@ if TYPE_CHECKING:
     from ingest.scan import PdfFilter, changes
     from ingest.server_job import start_job
 else:
-    __getattr__, __dir__, __all__ = exports(
+    __getattr__, __dir__, __all__ = attach(
         __name__,
-        {
-            "code.run": "ingest_code remove_paths",
-            "commits.run": "ingest_commits remove_repositories",
-            "report": (
-                "CodeCounts CommitsSummary FileOutcome IngestSummary Observer PageOutcome "
-                "RepositoryOutcome SilentObserver"
-            ),
-            "run": "ingest",
-            "scan": "PdfFilter changes",
-            "server_job": "start_job",
+        submod_attrs={
+            "code.run": ["ingest_code", "remove_paths"],
+            "commits.run": ["ingest_commits", "remove_repositories"],
+            "report": [
+                "CodeCounts",
+                "CommitsSummary",
+                "FileOutcome",
+                "IngestSummary",
+                "Observer",
+                "PageOutcome",
+                "RepositoryOutcome",
+                "SilentObserver",
+            ],
+            "run": ["ingest"],
+            "scan": ["PdfFilter", "changes"],
+            "server_job": ["start_job"],
         },
     )
