@@ -179,7 +179,7 @@ def locked(path: Path) -> Iterator[None]:
     from filelock import FileLock, Timeout
 
     make_private_folder(path.parent)
-    lock = FileLock(path.with_name(f"{path.name}.lock"), timeout=_LOCK_SECONDS, mode=0o600)
+    lock = FileLock(path.with_name(f"{path.name}.lock"), timeout=_LOCK_SECONDS, mode=0o600, poll_interval=0.01)
     try:
         lock.acquire()
     except Timeout as error:

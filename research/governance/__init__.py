@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from research.governance.access import (
         Action,
         AllowAll,
+        MemoryAccessAudit,
         MemoryAccessDecision,
         Principal,
         Resource,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
         owner_principal,
     )
     from research.governance.audit import Audit, check_audit
-    from research.governance.audit_chain import MemoryAccessAudit, Verification
+    from research.governance.audit_chain import Verification
     from research.governance.enforce import PolicyAccess
     from research.governance.findings import Finding, Placeholders
     from research.governance.keys import find_keys
@@ -51,9 +52,11 @@ else:
     __getattr__, __dir__, __all__ = exports(
         __name__,
         {
-            "access": "Action AllowAll MemoryAccessDecision Principal Resource Ruling owner_principal",
+            "access": (
+                "Action AllowAll MemoryAccessAudit MemoryAccessDecision Principal Resource Ruling owner_principal"
+            ),
             "audit": "Audit check_audit",
-            "audit_chain": "MemoryAccessAudit Verification",
+            "audit_chain": "Verification",
             "enforce": "PolicyAccess",
             "findings": "Finding Placeholders",
             "keys": "find_keys",

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, TypeVar
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 if TYPE_CHECKING:
     from research.models import Question, ResearchContext
@@ -84,6 +84,37 @@ class MemoryAccessDecision:
         for ruling in self.rulings:
             found[ruling.effect] += 1
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryAccessAudit:
+    """One entry: who, what for, by which decision, and what it said of each ref. `kind` is "access"; others are marks
+    of the chain itself, with `note`."""
+
+    seq: int
+    at: str
+    principal: str = ""
+    tenant: str = ""
+    owner: bool = False
+    purpose: str = ""
+    decision: str = ""
+    action: str = ""
+    policy: str = ""
+    policies: tuple[str, ...] = ()
+    allowed: int = 0
+    redacted: int = 0
+    denied: int = 0
+    refs: tuple[tuple[str, str], ...] = ()
+    more_refs: int = 0  # that were decided about, too, and are not listed
+    trace_id: str = ""
+    problem: str = ""
+    kind: str = "access"
+    note: str = ""
+    hash: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As `ctx audit --json` and the HTTP route show it."""
+        return {**asdict(self), "refs": [{"ref": ref, "effect": effect} for ref, effect in self.refs]}
 
 
 class AllowAll:

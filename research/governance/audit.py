@@ -4,44 +4,42 @@
     audit.record(decision, "ask")      # before anything of it is released; what raises here releases nothing
     audit.verify().ok
 
-An entry holds refs and what was decided about each: no text, no title, no question. It is committed in the catalog
-first, then the head is moved forward; `record` returns when both are safe on disk. A process that is killed in between
-leaves an entry behind the head, which is sound if its hash is.
+An entry holds refs and what was decided about each: no text, no title, no question. How entries hold each other is in
+`audit_chain`.
 
-Where the audit finds something else than it left (a restored backup, a cut tail, a lost key), it goes on with a
-restart: numbers go on after the highest that is known, and what was found stays a finding of `verify` until the owner
-accepts it. To stop instead would lock everybody out of an index that was brought back from a backup.
-
-Whether the audit of an index is whole: its key, its head, and every entry between.
+An entry is committed in the catalog first, then the head is moved forward; `record` returns when both are safe on disk.
+A process that is killed in between leaves an entry behind the head, which is sound if its hash is.
 """
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from research.errors import CHECK, CtxError, NothingFoundError
-from research.governance.access import MemoryAccessDecision, Principal
+from research.files import locked
+from research.governance.access import MemoryAccessAudit, MemoryAccessDecision, Principal
 from research.governance.audit_chain import (
-    REASONS,
     AuditFiles,
-    AuditKey,
-    AuditProblem,
     Head,
-    MemoryAccessAudit,
+    Sign,
     Verification,
-    Walk,
-    entry_of,
+    canonical,
+    check_chain,
+    data_of,
     genesis,
-    last_hash,
-    new_row,
-    signed,
-    told_of,
-    walk,
+    hash_after,
+    hash_of,
+    number_of,
+    unverifiable,
+    verify_chain,
+    why_broken,
 )
 from research.reports import Check
 from research.settings import Settings
@@ -49,9 +47,16 @@ from research.store import ACCEPTED, ACCESS, CHECKPOINT, RESTART, AuditRow, Inde
 from research.store import governance as rows
 
 if TYPE_CHECKING:
-    import sqlite3
+    from research.store import Catalog
 
-    from research.store import Catalog, Reader
+MOST_REFS = 1000
+_LONGEST_REF = 1000
+_MOST_CHARACTERS = 200_000  # of all refs together
+_LONGEST_NAME = 200
+_MOST_POLICIES = 100
+_LONGEST_PROBLEM = 500
+_NEWEST = 10_000  # entries that the doctor looks at
+_KEY = re.compile(r"[0-9a-f]{64}")
 
 
 class Audit:
@@ -71,14 +76,7 @@ class Audit:
     def record(self, decision: MemoryAccessDecision, purpose: str, *, trace_id: str = "") -> MemoryAccessAudit:
         """Add an entry for a decision. Raises CtxError if it cannot be kept (BusyError, a full disk, a folder that may
         only be read): then nothing of it may be released."""
-        return self.record_all([decision], purpose, trace_id=trace_id)[0]
-
-    def record_all(
-        self, decisions: Sequence[MemoryAccessDecision], purpose: str, *, trace_id: str = ""
-    ) -> list[MemoryAccessAudit]:
-        """Several at once, in one short write."""
-        told = [told_of(decision, purpose, trace_id) for decision in decisions]
-        return [entry_of(row) for row in self._append([(ACCESS, each) for each in told])]
+        return entry_of(self._append(ACCESS, _kept(decision, purpose, trace_id))[-1])
 
     def entries(
         self,
@@ -110,14 +108,26 @@ class Audit:
 
     def verify(self, *, newest: int | None = None) -> Verification:
         """Whether all entries, or the newest, are those that were written, and none is missing."""
-        return verify(self._files(), self._catalog, newest=newest) if self._paths.exists else Verification(ok=True)
+        if not self._paths.exists:
+            return Verification(ok=True)
+        files = self._files()
+        try:
+            sign = files.signer()
+            # Read before the rows: entries that come meanwhile are behind it, and fit.
+            head = None if sign is None else files.head(sign)
+            with self._catalog().snapshot() as reader:
+                return verify_chain(reader, files, sign, head, newest)
+        except CtxError as error:
+            return unverifiable(f"the audit cannot be verified: {error.message}")
+        except sqlite3.Error:
+            return unverifiable("the audit cannot be verified: the catalog cannot be read where it stands")
 
     def accept(self, by: Principal) -> Verification:
         """Note, as an entry, that the owner knows of what `verify` finds now. What is changed later is found again."""
         if self._paths.exists and not self.verify().ok:
-            self._append([], mend=True)
-            problems = [[each.first, each.last, each.digest] for each in self.verify().problems if each.digest]
-            self._append([(ACCEPTED, {"principal": by.name, "tenant": by.tenant, "problems": problems})])
+            self._append()
+            known = [[each.first, each.last, each.digest] for each in self.verify().problems if each.digest]
+            self._append(ACCEPTED, {"principal": by.name, "tenant": by.tenant, "problems": known})
         return self.verify()
 
     def _files(self) -> AuditFiles:
@@ -126,72 +136,42 @@ class Audit:
             raise CtxError(f"{self._paths.root} carries no marker of an index, and so has no audit", hint=CHECK)
         return AuditFiles(index)
 
-    def _append(self, entries: Sequence[tuple[str, dict[str, Any]]], *, mend: bool = False) -> list[AuditRow]:
+    def _append(self, kind: str = "", data: dict[str, Any] | None = None) -> list[AuditRow]:
+        """Write an entry, after a restart where what is there does not fit the head; without `data` the restart
+        alone."""
         files = self._files()
-        with self._turn:
-            key = files.key()
-            head = None if key is None else files.head(key)
-            if key is not None and head is not None and not mend:
-                written = self._write(files, key, head, entries)
-                if written is not None:
-                    if written:
-                        files.advance(key, _head_of(written[-1]))
-                    return written
-            with files.locked():
-                return self._append_after_all(files, entries)
+        with self._turn, locked(files.head_file):
+            sign, reason = files.signer(), ""
+            if sign is None:
+                sign, reason = files.new_signer(), "key"
+            head = files.head(sign)
+            with self._catalog().short_write() as connection:
+                last = rows.last_row(connection)
+                if head is None and last is None and not files.has_head:
+                    head, reason = Head(0, genesis(sign, files.index)), ""
+                    files.write_head(sign, head)  # before there is an entry, so that one without a head is a finding
+                elif head is None:
+                    reason = reason or ("head" if files.has_head else "no head")
+                else:
+                    reason = reason or why_broken(connection, head, last)
+                before = Head(last.seq, hash_after(last)) if last else Head(0, genesis(sign, files.index))
+                entries = [] if data is None else [(kind, data)]
+                if reason:
+                    known = head.seq if head else 0
+                    entries.insert(0, (RESTART, {"reason": reason, "last_seq": before.seq, "head_seq": known}))
+                    before = replace(before, seq=max(before.seq, known))
+                at = self._now().astimezone(UTC).isoformat(timespec="milliseconds")
+                made: list[AuditRow] = []
+                for each, content in entries:
+                    made.append(_next_row(sign, before, at, each, content))
+                    before = Head(made[-1].seq, made[-1].hash)
+                rows.add_rows(connection, made)
+                self._remove_old(connection, sign, files.index)
+            if made:
+                files.write_head(sign, before)
+            return made
 
-    def _append_after_all(self, files: AuditFiles, entries: Sequence[tuple[str, dict[str, Any]]]) -> list[AuditRow]:
-        """The first entry, or one after something that does not fit. Nobody else moves the head meanwhile."""
-        key = files.key()
-        reason = "" if key is not None else "key"
-        key = key or files.make_key()
-        head = files.head(key)
-        if head is None:
-            with self._catalog().snapshot() as reader:
-                empty = rows.last_row(reader.connection) is None
-            if empty and not files.has_head():
-                head, reason = Head(0, genesis(key, files.index)), ""
-                files.write_head(key, head)  # before there is an entry, so that one without a head is a finding
-            else:
-                reason = reason or ("head" if files.has_head() else "no head")
-        written = self._write(files, key, head, entries, reason=reason, restart=True) or []
-        if written:
-            files.write_head(key, _head_of(written[-1]))
-        return written
-
-    def _write(
-        self,
-        files: AuditFiles,
-        key: AuditKey,
-        head: Head | None,
-        entries: Sequence[tuple[str, dict[str, Any]]],
-        *,
-        reason: str = "",
-        restart: bool = False,
-    ) -> list[AuditRow] | None:
-        """Commit entries behind the last one. None if what is there does not fit the head; with `restart` that is
-        written down first."""
-        now = self._now().astimezone(UTC).isoformat(timespec="milliseconds")
-        with self._catalog().short_write() as connection:
-            last = rows.last_row(connection)
-            reason = reason or ("" if head is None else _why_broken(connection, head, last))
-            if reason and not restart:
-                return None
-            seq, before = (0, genesis(key, files.index)) if last is None else (last.seq, last_hash(last))
-            made: list[AuditRow] = []
-            if reason:
-                told = {"reason": reason, "last_seq": seq, "head_seq": head.seq if head else 0, "key": key.id}
-                entries = [(RESTART, told), *entries]
-                seq = max(seq, head.seq if head else 0)
-            for kind, data in entries:
-                seq += 1
-                made.append(signed(key, new_row(seq, now, kind, data), before))
-                before = made[-1].hash
-            rows.add_rows(connection, made)
-            self._remove_old(connection, key, files.index)
-        return made[1:] if reason and len(made) > 1 else made
-
-    def _remove_old(self, connection: sqlite3.Connection, key: AuditKey, index: str) -> None:
+    def _remove_old(self, connection: sqlite3.Connection, sign: Sign, index: str) -> None:
         """Put a signed checkpoint in the place of entries that are older than `audit_days`."""
         oldest = (self._now().astimezone(UTC) - timedelta(days=self._settings.audit_days)).isoformat()
         first = rows.first_row(connection)
@@ -200,66 +180,18 @@ class Audit:
         through = rows.last_before(connection, oldest)
         if not through or (first.kind == CHECKPOINT and first.seq == through):
             return
-        walked, denied = Walk(key, genesis(key, index)), 0
-        for row in rows.rows_between(connection, last=through):
-            walked.step(row)
-            denied += row.denied
+        seen = check_chain(rows.rows_between(connection, last=through), sign, index)
         last = rows.row_at(connection, through)
         assert last is not None
-        seen = walked.end()
-        told = {
+        content = {
             "through": through,
-            "last_hash": last_hash(last),
+            "last_hash": hash_after(last),
             "entries": seen.removed + seen.entries - (first.kind == CHECKPOINT),
-            "counts": {"deny": denied},
+            "counts": {"deny": sum(row.denied for row in rows.rows_between(connection, last=through))},
             "problems": len(seen.problems) + seen.more_problems,
         }
-        checkpoint = new_row(through, last.at, CHECKPOINT, told)
         rows.remove_through(connection, through)
-        rows.add_rows(connection, [signed(key, checkpoint, "")])
-
-
-def _why_broken(connection: sqlite3.Connection, head: Head, last: AuditRow | None) -> str:
-    """What does not fit the head, as a reason of a restart. Looks at two rows only: `verify` looks at all."""
-    if (0 if last is None else last.seq) < head.seq:
-        return "cut"
-    known = rows.row_at(connection, head.seq) if head.seq else None
-    if known is not None:
-        return "" if last_hash(known) == head.hash else "rewritten"
-    first = rows.first_row(connection)
-    if head.seq == 0:
-        return ""
-    return "" if first is not None and first.kind == CHECKPOINT and head.seq < first.seq else "rewritten"
-
-
-def _head_of(row: AuditRow) -> Head:
-    return Head(row.seq, row.hash)
-
-
-_NEWEST = 10_000  # entries that the doctor looks at
-
-
-def verify(files: AuditFiles, catalog: Callable[[], Catalog], *, newest: int | None = None) -> Verification:
-    """All entries, or the newest. The head is read first: entries that come meanwhile are behind it, and fit."""
-    try:
-        key = files.key()
-    except CtxError as error:
-        return _unverifiable(f"the audit cannot be verified: {error.message}")
-    head = None if key is None else files.head(key)
-    there = files.has_head()
-    try:
-        with catalog().snapshot() as reader:
-            if rows.last_row(reader.connection) is None and not there:
-                return Verification(ok=True)
-            if key is None:
-                return _unverifiable(f"the audit cannot be verified: its key {files.key_file} is missing")
-            found = _walked(reader, files, key, head, newest).end()
-    except sqlite3.Error:
-        return _unverifiable("the audit cannot be verified: the catalog cannot be read where it stands")
-    if head is not None:
-        return found
-    what = REASONS["head" if there else "no head"]
-    return _with(found, AuditProblem(0, 0, f"its newest entries cannot be verified: {what}"))
+        rows.add_rows(connection, [_next_row(sign, Head(through - 1, ""), last.at, CHECKPOINT, content)])
 
 
 def check_audit(audit: Callable[[], Audit]) -> list[Check]:
@@ -278,18 +210,69 @@ def check_audit(audit: Callable[[], Audit]) -> list[Check]:
     return guarded("audit", check, CHECK)
 
 
-def _walked(reader: Reader, files: AuditFiles, key: AuditKey, head: Head | None, newest: int | None) -> Walk:
-    begun = Walk(key, genesis(key, files.index), head=head)
-    last = rows.last_row(reader.connection)
-    before = None if newest is None or last is None else rows.row_at(reader.connection, last.seq - newest)
-    if before is not None and before.kind != CHECKPOINT:
-        begun.before, begun.seq = before.hash, before.seq
-    return walk(rows.rows_between(reader.connection, begun.seq + 1), begun)
+def entry_of(row: AuditRow) -> MemoryAccessAudit:
+    """What a row says; of one that was damaged, what is left of it."""
+    data = data_of(row)
+    counts = data.get("counts")
+    counts = counts if isinstance(counts, dict) else {}
+    return MemoryAccessAudit(
+        seq=row.seq,
+        at=row.at,
+        principal=row.principal,
+        tenant=row.tenant,
+        owner=data.get("owner") is True,
+        decision=row.decision,
+        policies=tuple(map(str, data.get("policies") or ())),
+        allowed=number_of(counts.get("allow")),
+        redacted=number_of(counts.get("redact")),
+        denied=row.denied,
+        refs=tuple((str(each[0]), str(each[1])) for each in data.get("refs") or () if len(each) == 2),
+        more_refs=number_of(data.get("more_refs")),
+        kind=row.kind,
+        note="" if row.kind == ACCESS else row.entry,
+        hash=row.hash,
+        **{name: str(data.get(name, "")) for name in ("purpose", "action", "policy", "trace_id", "problem")},
+    )
 
 
-def _with(found: Verification, problem: AuditProblem) -> Verification:
-    return replace(found, ok=False, problems=(problem, *found.problems))
+def _kept(decision: MemoryAccessDecision, purpose: str, trace_id: str) -> dict[str, Any]:
+    """What is kept of a decision. Long refs are kept as their digest, so that the entry stays bounded."""
+    refs: list[tuple[str, str]] = []
+    room = _MOST_CHARACTERS
+    for ruling in decision.rulings[:MOST_REFS]:
+        ref = ruling.ref
+        if len(ref) > _LONGEST_REF:
+            ref = f"sha256:{sha256(canonical(ref).encode()).hexdigest()}"
+        room -= len(ref)
+        if room < 0:
+            break
+        refs.append((ref, ruling.effect))
+    return {
+        "principal": decision.principal.name,
+        "tenant": decision.principal.tenant,
+        "owner": decision.principal.owner,
+        "purpose": _line(purpose),
+        "decision": decision.id,
+        "action": decision.action,
+        "policy": _line(decision.policy),
+        "policies": [_line(name) for name in decision.policies[:_MOST_POLICIES]],
+        "counts": decision.counts(),
+        "refs": refs,
+        "more_refs": len(decision.rulings) - len(refs),
+        "trace_id": _line(trace_id),
+        "problem": decision.problem[:_LONGEST_PROBLEM],
+    }
 
 
-def _unverifiable(what: str) -> Verification:
-    return Verification(ok=False, problems=(AuditProblem(0, 0, what),))
+def _next_row(sign: Sign, before: Head, at: str, kind: str, data: dict[str, Any]) -> AuditRow:
+    """A signed row behind another. What has a column of its own stands there alone."""
+    data = dict(data)
+    tenant, principal, decision = (_line(str(data.pop(name, ""))) for name in ("tenant", "principal", "decision"))
+    denied = int(data.get("counts", {}).get("deny", 0))
+    row = AuditRow(before.seq + 1, at, kind, tenant, principal, decision, denied, "", canonical(data))
+    return replace(row, hash=hash_of(sign, row, before.hash))
+
+
+def _line(text: str) -> str:
+    """A name on one line, as the column takes it."""
+    return " ".join("".join(char if char.isprintable() else " " for char in text).split())[:_LONGEST_NAME].strip()

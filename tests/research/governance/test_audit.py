@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 from research.errors import BusyError, CtxError, NothingFoundError
 from research.governance.access import MemoryAccessDecision, Principal, Resource, Ruling
-from research.governance.audit import Audit
-from research.governance.audit_chain import MOST_REFS, AuditFiles, Head, audit_folder
+from research.governance.audit import MOST_REFS, Audit
+from research.governance.audit_chain import AuditFiles, audit_folder
 from research.index import Index
 from research.store import Catalog, IndexPaths, backup, index_id, restore
 from tests.pace import draws
@@ -100,9 +100,9 @@ def test_an_entry_is_bounded_whatever_is_asked(audit: Audit) -> None:
     assert audit.record(decision("none", refs=0), "ask").refs == ()
 
 
-def test_several_at_once_and_threads(audit: Audit, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_threads(audit: Audit, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("research.store.catalog.catalog._SHORT_BUSY_SECONDS", 30.0)  # however busy the machine is
-    assert [each.seq for each in audit.record_all([decision("a"), decision("b")], "package")] == [1, 2]
+    audit.record(decision("a"), "ask")
     threads = [
         threading.Thread(target=lambda n=n: [audit.record(decision(f"{n}-{k}"), "ask") for k in range(5)])
         for n in range(4)
@@ -111,7 +111,7 @@ def test_several_at_once_and_threads(audit: Audit, monkeypatch: pytest.MonkeyPat
         thread.start()
     for thread in threads:
         thread.join()
-    assert [each.seq for each in audit.entries()] == list(range(22, 0, -1))
+    assert [each.seq for each in audit.entries()] == list(range(21, 0, -1))
     assert audit.verify().ok
 
 
@@ -247,9 +247,6 @@ def test_an_older_head_signed_by_us_is_behind_and_fits(tmp_path: Path) -> None:
         files.head_file.write_bytes(older)
         assert audit.verify().ok
         assert audit.record(decision("d3"), "ask").seq == 3
-        key = files.key()
-        assert key is not None
-        files.advance(key, Head(2, "of a slower process"))
         assert audit.verify().head == 3
 
 
