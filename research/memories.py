@@ -26,6 +26,7 @@ class NewMemory:
     """Something to be remembered. Times are ISO 8601 or a datetime; without `created_at` it is told now.
 
     `key` makes telling it again harmless: what came first under a key stays. `id` is given by the index if it is empty.
+    `replaces` is the id of a memory that this one says anew; that one is kept, marked as superseded.
     """
 
     text: str
@@ -42,6 +43,7 @@ class NewMemory:
     created_at: str | datetime = ""
     expires_at: str | datetime = ""
     key: str = ""
+    replaces: str = ""
 
 
 @dataclass(frozen=True, slots=True)

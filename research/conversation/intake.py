@@ -103,6 +103,7 @@ def checked(new: NewMemory, now: datetime) -> NewMemory:
         created_at=stored_time(created),
         expires_at=stored_time(expires) if expires else "",
         key=name_of("key", new.key),
+        replaces=name_of("replaces", new.replaces),
     )
 
 

@@ -19,7 +19,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from research.conversation.facts import facts_in
 from research.conversation.intake import checked, name_of, sources_of, storable, stored_time
 from research.conversation.salience import CLOSE, digest, say_the_same
 from research.errors import BusyError, CtxError, NothingFoundError, UsageError
@@ -298,7 +297,7 @@ class Memories:
 
 
 def _told(new: NewMemory) -> Told:
-    """With its words, facts and digest: what takes long is done before anything is locked."""
+    """With its words and digest: what takes long is done before anything is locked."""
     return Told(
         id=new.id or f"mem-{uuid.uuid4().hex[:16]}",
         given_id=bool(new.id),
@@ -317,8 +316,8 @@ def _told(new: NewMemory) -> Told:
         metadata=json.dumps(new.metadata, ensure_ascii=False),
         text=new.text,
         body=words_of(new.text, new.speaker),
-        facts=facts_in(spoken_text(new.text, new.speaker), new.speaker),
         sources=sources_of(new.metadata),
+        replaces=new.replaces,
     )
 
 

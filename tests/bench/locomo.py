@@ -178,8 +178,6 @@ def updates() -> None:
         for kind, days in (("old", 60), ("new", 3)):
             told = now - timedelta(days=days)
             index.remember_batch({"text": p[kind], "id": f"{p['qid']}/{kind}", "created_at": told} for p in pairs)
-        marked = sum(bool(index.memory(f"{pair['qid']}/old").superseded_by) for pair in pairs)
-        line("the older one is marked", f"{marked} of {len(pairs)}")
         for salience in (False, True):
             first = sum(_newer_first(index, pair, now, salience=salience) for pair in pairs)
             line(f"the newer one comes first, salience {'on' if salience else 'off'}", f"{first} of {len(pairs)}")

@@ -2,10 +2,11 @@
 writes, accepted while an ingest runs.
 
 Every function is part of the caller's transaction, and every statement names the tenant first. What takes long (words,
-facts, vectors) was worked out before it began.
+vectors) was worked out before it began.
 
-What goes is gone from every table: words, vectors, facts, sources and feedback belong
-to their memory.
+What goes is gone from every table: words, vectors, sources and feedback belong to their memory.
+
+A memory is superseded by the one that was told to replace it, and by nothing else.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 import secrets
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from research.errors import UsageError
@@ -28,13 +29,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_MOST_OF_A_FACT = 50  # memories that are compared; those before are superseded already
 _MOST_FEEDBACK = 50  # kept of a memory
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A memory as it is written: checked, its words, facts and digest worked out. Times are ISO 8601 in UTC."""
+    """A memory as it is written: checked, its words and digest worked out. Times are ISO 8601 in UTC."""
 
     id: str
     given_id: bool  # the caller's own
@@ -53,8 +53,8 @@ class Told:
     metadata: str  # JSON
     text: str
     body: str  # its words
-    facts: Mapping[str, str] = field(default_factory=dict)  # what has one value at a time → the value
     sources: tuple[str, ...] = ()  # ids of the memories it sums up
+    replaces: str = ""  # the id of the memory that it says anew
 
 
 def tell(connection: sqlite3.Connection, tenant: str, told: Sequence[Told]) -> list[tuple[int, Outcome]]:
@@ -63,7 +63,13 @@ def tell(connection: sqlite3.Connection, tenant: str, told: Sequence[Told]) -> l
         "INSERT INTO memory_tenants (tenant, version, last_seq) VALUES (?, ?, 0) ON CONFLICT DO NOTHING",
         (tenant, secrets.randbits(60)),  # so that a tenant who was forgotten and comes again is another
     )
-    return [_tell(connection, tenant, each) for each in told]
+    outcomes = []
+    for each in told:
+        number, outcome = _tell(connection, tenant, each)
+        if each.replaces:
+            _supersede(connection, tenant, each.replaces, number)
+        outcomes.append((number, outcome))
+    return outcomes
 
 
 def _tell(connection: sqlite3.Connection, tenant: str, told: Told) -> tuple[int, Outcome]:
@@ -85,9 +91,6 @@ def _tell(connection: sqlite3.Connection, tenant: str, told: Told) -> tuple[int,
         return number, "joined"
     write_words(connection, tenant, number, told.body)
     _write_sources(connection, tenant, number, told.sources)
-    rows = [(tenant, fact, number, value) for fact, value in told.facts.items()]
-    connection.executemany("INSERT INTO memory_facts (tenant, fact, memory_no, value) VALUES (?, ?, ?, ?)", rows)
-    settle_facts(connection, tenant, told.facts)
     return number, "stored"
 
 
@@ -165,10 +168,9 @@ def _tell_again(connection: sqlite3.Connection, tenant: str, number: int, at: st
     ).fetchone()
     if str(row[0]) < at:
         connection.execute(
-            "UPDATE memories SET told_at = ?, seq = ? WHERE tenant = ? AND memory_no = ?",
+            "UPDATE memories SET told_at = ?, superseded_by = NULL, seq = ? WHERE tenant = ? AND memory_no = ?",
             (at, next_seq(connection, tenant), tenant, number),
         )
-        settle_facts(connection, tenant, facts_of(connection, tenant, [number]))
     if row[1] is not None:
         _tell_again(connection, tenant, int(row[1]), at)
 
@@ -180,43 +182,22 @@ def next_seq(connection: sqlite3.Connection, tenant: str) -> int:
     return int(row[0])
 
 
-def settle_facts(connection: sqlite3.Connection, tenant: str, facts: Iterable[str]) -> None:
-    """Of each fact the memory that was told last holds; those with another value are superseded by it."""
-    for fact in facts:
-        rows = connection.execute(
-            "SELECT m.memory_no, f.value, m.superseded_by FROM memory_facts f"
-            " JOIN memories m ON m.tenant = f.tenant AND m.memory_no = f.memory_no"
-            " WHERE f.tenant = ? AND f.fact = ? ORDER BY m.told_at DESC, m.memory_no DESC LIMIT ?",
-            (tenant, fact, _MOST_OF_A_FACT),
-        ).fetchall()
-        numbers = {int(row[0]) for row in rows}
-        for place, (number, value, before) in enumerate(rows):
-            newest, holds = int(rows[0][0]), place == 0 or _same_value(value, str(rows[0][1]))
-            if holds and before is not None and int(before) in numbers:
-                _supersede(connection, tenant, int(number), None)
-            elif not holds and before != newest:
-                _supersede(connection, tenant, int(number), newest)
-
-
-def _same_value(one: str, other: str) -> bool:
-    """Bonn, and Bonn in Germany."""
-    words, others = set(one.split()), set(other.split())
-    return words <= others or others <= words
-
-
-def _supersede(connection: sqlite3.Connection, tenant: str, number: int, newer: int | None) -> None:
-    connection.execute(
-        "UPDATE memories SET superseded_by = ?, seq = ? WHERE tenant = ? AND memory_no = ?",
-        (newer, next_seq(connection, tenant), tenant, number),
-    )
-
-
-def facts_of(connection: sqlite3.Connection, tenant: str, numbers: Sequence[int]) -> list[str]:
-    found: dict[str, None] = {}
-    for part in batched(numbers):
-        query = f"SELECT fact FROM memory_facts WHERE tenant = ? AND memory_no IN ({placeholders(part)})"
-        found.update((str(row[0]), None) for row in connection.execute(query, (tenant, *part)))
-    return list(found)
+def _supersede(connection: sqlite3.Connection, tenant: str, replaced: str, number: int) -> None:
+    """Mark a memory, by its id, as said anew by another. Raises UsageError if there is none."""
+    row = connection.execute(
+        "SELECT COALESCE(o.joined_to, o.memory_no), COALESCE(n.joined_to, n.memory_no) FROM memories o"
+        " JOIN memories n ON n.tenant = o.tenant WHERE o.tenant = ? AND o.id = ? AND n.memory_no = ?",
+        (tenant, replaced, number),
+    ).fetchone()
+    if row is None:
+        raise UsageError(f"no memory has the id {replaced[:80]}", hint="see them with: ctx recall")
+    older, newer = int(row[0]), int(row[1])
+    if older != newer:
+        connection.execute(
+            "UPDATE memories SET superseded_by = CASE WHEN memory_no = ? THEN ? END, seq = ?"
+            " WHERE tenant = ? AND memory_no IN (?, ?)",
+            (older, newer, next_seq(connection, tenant), tenant, older, newer),
+        )
 
 
 def join(connection: sqlite3.Connection, tenant: str, number: int, to: int) -> bool:
@@ -228,7 +209,7 @@ def join(connection: sqlite3.Connection, tenant: str, number: int, to: int) -> b
     if number == to or len(rows) < 2 or any(row[1] is not None for row in rows):
         return False
     told = next(str(row[2]) for row in rows if int(row[0]) == number)
-    for table in ("memory_words", "memory_vectors", "memory_facts"):
+    for table in ("memory_words", "memory_vectors"):
         connection.execute(f"DELETE FROM {table} WHERE tenant = ? AND memory_no = ?", (tenant, number))
     connection.execute(
         "UPDATE memories SET joined_to = ?, superseded_by = NULL, seq = ?"
@@ -240,7 +221,6 @@ def join(connection: sqlite3.Connection, tenant: str, number: int, to: int) -> b
         (to, tenant, number, to),
     )
     _tell_again(connection, tenant, to, told)
-    settle_facts(connection, tenant, facts_of(connection, tenant, [to]))
     return True
 
 
@@ -340,7 +320,6 @@ def forget(connection: sqlite3.Connection, tenant: str, numbers: Sequence[int]) 
     leave_packages(connection, [f"memory:{each}" for each in ids])
     leave_targets(connection, tenant, [f"memory:{each}" for each in ids])
     gone = set(numbers)
-    facts = facts_of(connection, tenant, numbers)
     for number in numbers:
         _promote(connection, tenant, number, gone)
     for part in batched(numbers):
@@ -350,7 +329,6 @@ def forget(connection: sqlite3.Connection, tenant: str, numbers: Sequence[int]) 
             (next_seq(connection, tenant), tenant, *part),
         )
         connection.execute(f"DELETE FROM memories WHERE tenant = ? AND memory_no IN ({marks})", (tenant, *part))
-    settle_facts(connection, tenant, facts)
     drop_lonely_sessions(connection, tenant)
     connection.execute("UPDATE memory_tenants SET version = version + 1 WHERE tenant = ?", (tenant,))
     connection.execute(
@@ -361,7 +339,7 @@ def forget(connection: sqlite3.Connection, tenant: str, numbers: Sequence[int]) 
 
 
 def _promote(connection: sqlite3.Connection, tenant: str, number: int, gone: Iterable[int]) -> None:
-    """The first of those that were joined to a memory takes its place, and its facts: they say the same."""
+    """The first of those that were joined to a memory takes its place: they say the same."""
     rows = connection.execute(
         "SELECT memory_no, speaker, text, told_at FROM memories WHERE tenant = ? AND joined_to = ? ORDER BY memory_no",
         (tenant, number),
@@ -377,9 +355,6 @@ def _promote(connection: sqlite3.Connection, tenant: str, number: int, gone: Ite
     connection.execute(
         "UPDATE memories SET joined_to = ?, seq = ? WHERE tenant = ? AND joined_to = ?",
         (heir, next_seq(connection, tenant), tenant, number),
-    )
-    connection.execute(
-        "UPDATE memory_facts SET memory_no = ? WHERE tenant = ? AND memory_no = ?", (heir, tenant, number)
     )
     write_words(connection, tenant, heir, words_of(text=str(left[0][2]), speaker=str(left[0][1])))
 

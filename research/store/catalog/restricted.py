@@ -423,7 +423,6 @@ _ROWS = {
     "memory_tenants": "EXISTS (SELECT 1 FROM main.seen_memories m WHERE m.tenant = t.tenant)",
     "memories": _MEMORY,
     "memory_vectors": _STORED_MEMORY,
-    "memory_facts": _STORED_MEMORY,
     "memory_sources": _MEMORY,
     "memory_feedback": _MEMORY,
     "turns": _OWN,

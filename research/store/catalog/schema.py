@@ -506,6 +506,11 @@ _STEPS: tuple[str, ...] = (
     -- Its sentences, rows and so on, with the rules that found them (research/units.py).
     ALTER TABLE pages ADD COLUMN units BLOB NOT NULL DEFAULT x'';
     """,
+    """
+    -- Rules guessed from them which memory another supersedes: what they have marked is marked no more.
+    DROP TABLE memory_facts;
+    UPDATE memories SET superseded_by = NULL;
+    """,
 )
 
 VERSION = len(_STEPS)

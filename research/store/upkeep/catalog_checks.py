@@ -353,9 +353,6 @@ TABLES: dict[str, Table] = {
         {"tenant": columns.WHO, "memory_no": columns.KEY, "encoder": columns.ENCODER, "vector": columns.BLOB},
         _own_vector,
     ),
-    "memory_facts": Table(
-        {"tenant": columns.WHO, "fact": columns.NOTE, "memory_no": columns.KEY, "value": columns.NOTE}
-    ),
     "memory_sources": Table({"tenant": columns.WHO, "source_id": columns.NOTE, "memory_no": columns.KEY}),
     "memory_feedback": Table(
         {

@@ -11,7 +11,7 @@ from research.encoders.minilm import MiniLMEncoder
 from research.index import Index
 
 TABLES = (
-    "memory_tenants", "memories", "memory_words", "memory_vectors", "memory_facts", "memory_sources", "memory_feedback",
+    "memory_tenants", "memories", "memory_words", "memory_vectors", "memory_sources", "memory_feedback",
 )  # fmt: skip
 
 

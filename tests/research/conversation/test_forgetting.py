@@ -101,10 +101,8 @@ def test_one_that_others_say_as_well_leaves_its_place_to_them(index: Index) -> N
     assert ids(index, "Where do I live?") == [second.id]
     assert index.memory(third.id).id == second.id
     assert index.memory(second.id).also == (third.id,)
-    moved = index.remember("I moved to Bonn", session="s4")
-    assert index.memory(second.id).superseded_by == moved.id, "its facts were left to it, too"
     index.forget(session="s2")
-    assert ids(index, "Where do I live?") == [moved.id, third.id]
+    assert ids(index, "Where do I live?") == [third.id]
 
 
 def test_a_joined_one_goes_alone(index: Index) -> None:
@@ -117,12 +115,17 @@ def test_a_joined_one_goes_alone(index: Index) -> None:
 
 
 def test_what_it_took_back_holds_again(index: Index) -> None:
-    kiel = index.remember("Tim lives in Kiel", created_at="2026-01-01")
-    bonn = index.remember("Tim moved to Bonn", created_at="2026-02-01")
-    rome = index.remember("Tim moved to Rome", created_at="2026-03-01")
-    assert index.memory(kiel.id).superseded_by == rome.id
-    index.forget(rome.id)
-    assert index.memory(kiel.id).superseded_by == bonn.id
-    assert index.memory(bonn.id).superseded_by == ""
-    index.forget(bonn.id)
-    assert index.memory(kiel.id).superseded_by == ""
+    index.remember("Tim lives in Kiel", id="kiel", created_at="2026-01-01")
+    index.remember("Tim moved to Bonn", id="bonn", created_at="2026-02-01")
+    assert index.memory("kiel").superseded_by == "", "nothing is marked by a guess"
+    index.remember_batch(
+        [NewMemory("Tim lives in Bonn", "flat", replaces="kiel"), NewMemory("In Rome", "rome", replaces="flat")]
+    )
+    assert (index.memory("kiel").superseded_by, index.memory("flat").superseded_by) == ("flat", "rome")
+    assert ids(index, "Where does Tim live? In Kiel?")[:2] == ["rome", "flat"]
+    index.forget("rome")
+    assert (index.memory("kiel").superseded_by, index.memory("flat").superseded_by) == ("flat", "")
+    index.forget("flat")
+    assert index.memory("kiel").superseded_by == ""
+    with pytest.raises(UsageError, match="no memory has the id rome"):
+        index.remember_batch([NewMemory("In Oslo", replaces="rome")])

@@ -107,7 +107,7 @@ def test_equal_texts_keys_and_ids_of_tenants_stay_apart(tmp_path: Path) -> None:
         for tenant in ("anna", "ben"):
             memory = index.remember("I live in Kiel", tenant=tenant, key="k", id="i")
             assert memory.outcome == "stored"
-        index.remember("I moved to Bonn", tenant="ben")
+        index.remember_batch([NewMemory("I moved to Bonn", replaces="i")], tenant="ben")
         assert index.memory("i", tenant="anna").superseded_by == ""
         assert index.memory("i", tenant="ben").superseded_by
 

@@ -18,6 +18,7 @@ from jsonschema import Draft202012Validator
 from research.errors import NothingFoundError, PackageRequestError
 from research.governance import Principal
 from research.index import Index
+from research.memories import NewMemory
 from research.packages import near
 from research.packages.package import ContextPackage, published
 from research.sources import DocumentsSource
@@ -214,7 +215,7 @@ def test_a_retrieval_that_fails_is_named_and_the_rest_answers(
 
 def test_superseded_memories_rank_lower(index: Index) -> None:
     index.remember("Ana lives in Kiel.", id="old", speaker="Ana")
-    index.remember("Ana moved to Lyon.", id="new", speaker="Ana")
+    index.remember_batch([NewMemory("Ana moved to Lyon.", "new", speaker="Ana", replaces="old")])
     assert index.memory("old").superseded_by == "new"
     package = index.build_package({"intent": "Where does Ana live, in Kiel?", "scope": {"types": ["memories"]}})
     found = {source.ref: source for source in package.sources}

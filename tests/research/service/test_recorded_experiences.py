@@ -92,7 +92,7 @@ def test_values_follow_in_the_background(tmp_path: Path) -> None:
         for number in range(10):
             index.record_experience(**TOLD, **ENDED, root_cause=f"No timeout was set on request {number}")
         record_experience(index, **TOLD, **ENDED, root_cause="No timeout was set on the request")
-        renewing = [each for each in threading.enumerate() if each.name == "ctx-values"]
+        renewing = [each for each in threading.enumerate() if each.name.endswith("renewing values")]
         for each in renewing:
             each.join()
         assert renewing

@@ -46,7 +46,7 @@ from research.store.upkeep.restore import restore
 
 # What tells of the index, of files that are no documents, of memories and of items stays when a document goes.
 OF_MEMORIES = {
-    "memory_tenants", "memories", "memory_words", "memory_vectors", "memory_facts", "memory_sources", "memory_feedback",
+    "memory_tenants", "memories", "memory_words", "memory_vectors", "memory_sources", "memory_feedback",
 }  # fmt: skip
 OF_ITEMS = {"item_parents", "items", "item_vectors", "item_words", "item_vocabulary"}
 OF_PACKAGES = {"package_requests", "packages"}  # which are kept without text of what is gone
@@ -137,7 +137,7 @@ def _write_code(making: Making) -> None:
 
 
 def _remember(making: Making) -> None:
-    tell(making.catalog, "anna", told("the walrus lives in Kiel", id="first", facts={"walrus: home": "kiel"}))
+    tell(making.catalog, "anna", told("the walrus lives in Kiel", id="first"))
     tell(making.catalog, "anna", told("a summary of it", id="summary", sources=("first",)))
     with making.catalog.transaction() as connection:
         memory_writes.write_vectors(connection, "anna", "made-up", [1, 2], unit_rows(2).astype(np.float32))

@@ -202,13 +202,12 @@ def _record_access(catalog: Any) -> object:
 
 def _remember(catalog: Any) -> object:
     """Memories of two tenants: told, told again, joined, superseded, embedded, with feedback."""
-    home = "tim: home"
     outcomes = tell(
         catalog,
         "anna",
-        told("Tim lives in Kiel", id="kiel", facts={home: "kiel"}, tags='["people"]', key="k"),
+        told("Tim lives in Kiel", id="kiel", tags='["people"]', key="k"),
         told("tim lives in kiel", session="s"),
-        told("Tim moved to Bonn", facts={home: "bonn"}, created_at="2026-02-01T00:00:00+00:00", session="s"),
+        told("Tim moved to Bonn", replaces="kiel", created_at="2026-02-01T00:00:00+00:00", session="s"),
         told("They spoke of Tim", type="session_summary", session="s", sources=("kiel",)),
         told("gone tomorrow", expires_at="2026-01-02T00:00:00+00:00", namespace="n", persona="p"),
     )
