@@ -333,8 +333,11 @@ def _by_salience(recalled: Sequence[Recalled], now: datetime) -> list[Recalled]:
     from research.conversation.salience import Salience, recency_boost
 
     weights = Salience()
+    # What a score is made of, not the score: that says of one memory alone that it answers, and an old one that says
+    # it in the question's words would always stand before the one that took it back (data/memory_updates.jsonl).
     scored = [
-        replace(each, salience=weights.score(each.score, recency_boost(each.memory.told_at, now))) for each in recalled
+        replace(each, salience=weights.score(min(1.0, each.raw_score), recency_boost(each.memory.told_at, now)))
+        for each in recalled
     ]
     return sorted(scored, key=lambda each: -(each.salience or 0.0))
 

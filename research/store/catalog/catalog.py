@@ -15,7 +15,7 @@ from research.errors import RUN_AGAIN, BusyError, IndexUnusableError, unusable, 
 from research.store.catalog.reader import NO_MASKS, Connection, Masks, Rows, write_meta
 from research.store.files.paths import CATALOG, IndexPaths, touch_private
 
-SCHEMA_VERSION = 13  # that of `schema.VERSION`, which a question on a current index need not load
+SCHEMA_VERSION = 14  # that of `schema.VERSION`, which a question on a current index need not load
 _BUSY_SECONDS = 30.0
 _SHORT_BUSY_SECONDS = 1.0
 _BREAK_OFF_SECONDS = 0.05  # that a statement may take on, which nobody waits for
