@@ -60,6 +60,7 @@ def command(
         str, typer.Option("--expires", metavar="TIME", help="When it ends: 30d, 12h, or 2027-01-31.")
     ] = "",
     key: Annotated[str, typer.Option("--key", metavar="KEY", help="What was told under it before stays.")] = "",
+    replaces: Annotated[str, typer.Option("--replaces", metavar="ID", help="The memory that it says anew.")] = "",
     namespace: Annotated[str, typer.Option("--namespace", metavar="NAME", help="A part of your memories.")] = "",
     tenant: Annotated[str, typer.Option("--tenant", metavar="NAME", help="Whose memory. Default: your own.")] = "",
 ) -> int:
@@ -82,6 +83,7 @@ def command(
             speaker=speaker,
             expires_at=_expiry(expires),
             key=key,
+            replaces=replaces,
         )
         _report(index.remember_batch([new], tenant=tenant), given)
     return 0

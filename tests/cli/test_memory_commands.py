@@ -39,7 +39,8 @@ def _valid(ran: Ran) -> dict[str, object]:
 
 def test_told_recalled_and_forgotten(call: Call, at: Path) -> None:
     kiel = _told(call("remember", "Anna lives in Kiel"))
-    bonn = _told(call("remember", "Anna", "moved", "to", "Bonn", "--tag", "people", "--importance", "0.8"))
+    anew = ("--replaces", kiel, "--tag", "people", "--importance", "0.8")
+    bonn = _told(call("remember", "Anna", "moved", "to", "Bonn", *anew))
     assert call("remember", "anna moved to bonn!", "--session", "s").out.startswith("joined\t")
     ran = call("recall", "Where does Anna live?")
     lines = [line.split("\t") for line in ran.out.splitlines()]

@@ -209,7 +209,7 @@ def test_salience_mixes_recency_in(index: Index) -> None:
     assert ids(index, "Where in the harbour did we meet?") == ["old", "new"]
     found = index.recall("harbour", salience=True, now=NOW).memories
     assert found[0].memory.id == "new"
-    assert found[0].salience == pytest.approx(0.7 * found[0].score + 0.3)
+    assert found[0].salience == pytest.approx(0.7 * found[0].raw_score + 0.3)
 
 
 def test_top_k_and_threshold(index: Index) -> None:
