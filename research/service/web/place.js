@@ -77,10 +77,11 @@ export const emptyAsk = () => ({
 
 /** The body of a request for it. */
 export function requestFor(ask) {
-  const filters = { documents: ask.doc, tags: ask.tag, pages: ask.pages, since: ask.since, until: ask.until };
-  if (ask.under) filters.under = [ask.under];
+  const all = { documents: ask.doc, tags: ask.tag, pages: ask.pages, since: ask.since, until: ask.until };
+  if (ask.under) all.under = [ask.under];
+  const filters = Object.fromEntries(Object.entries(all).filter(([, value]) => value.length)); // an empty text is none
   const body = { query: ask.q, stream: true };
-  if ([...LISTS, ...SINGLE].some((name) => ask[name].length)) body.filters = filters;
+  if (Object.keys(filters).length) body.filters = filters;
   if (ask.sources) body.max_sources = ask.sources;
   if (!ask.write) body.write = false;
   if (ask.session) body.session = ask.session;
