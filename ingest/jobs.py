@@ -1,4 +1,4 @@
-"""What a reading process can be asked to do, and what it answers.
+"""What a reading process can be asked to do, what it answers, and our own mistakes told apart from the document's.
 
 Pages come from it as one JSON line each. JSON and not pickle, because the process that writes it has just parsed a file
 nobody vouches for.
@@ -7,24 +7,31 @@ nobody vouches for.
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Callable, Iterable, Iterator
+import traceback
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from research.boxes import Box
 from research.context import packed_signals
-from research.records import Block, Chunk, Line, Page, Region
-from research.store import INTERNAL
+from research.errors import CtxError
+from research.observe import frames_of
+from research.records import Block, Chunk, FailedPage, Line, Page, Region
 
 if TYPE_CHECKING:
-    from ingest.code.units import Unit
+    from ingest.code.units import ReadFile
 
 Task = Literal["read", "render", "ocr", "code"]
 
 UNREADABLE = "unreadable"  # the code of a file that cannot be opened or read just now
 NO_SPACE = "no_space"  # the code of a failure that is the disk's and not the document's
+
+# What is no mistake of ours on one page and must reach the edge of the process: errors with a meaning of their own.
+NOT_OURS = (CtxError, MemoryError, OSError)
+A_BUG = "a bug in ctx, not in the file"
+_PACKAGES = {"ingest", "research"}
+_LONGEST = 200  # characters of an exception's message, which may quote the document
 
 PageWithChunks = tuple[Page, list[Chunk]]
 
@@ -47,19 +54,17 @@ class Job:
     given_up: int = 0  # pages of `skip_pages` that were given up while this job was worked on
     last_failure: tuple[str, str] = ("", "")  # the code and reason of the last of them
 
-    def message(self) -> dict[str, Any]:
-        """As it goes over the pipe; the path as bytes in hex, because it may be no valid text."""
-        return {
-            "task": self.task,
-            "path": os.fsencode(self.path).hex(),
-            "output": str(self.output),
-            "encoder": self.encoder,
-            "pages": self.pages,
-            "engine": self.engine,
-            "language": self.language,
-            "force": self.force,
-            "skip_pages": self.skip_pages,
-        }
+    def to_json(self) -> str:
+        """Return it as a line of JSON, in which a path that is no valid text comes through as it is."""
+        return json.dumps(fields_of(self), default=str)
+
+    @classmethod
+    def from_json(cls, line: str) -> Job:
+        """Read it in a reading process, to which it matters what to do and not what was tried."""
+        fields = json.loads(line)
+        for name in ("pages", "skip_pages"):
+            fields[name] = tuple(fields[name])
+        return cls(**{**fields, "path": Path(fields["path"]), "output": Path(fields["output"])})
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +87,8 @@ class PageOcrDone:
 
 
 @dataclass(frozen=True, slots=True)
-class PageFailed:
-    """A page was given up; the job goes on without it. `trace` is there where our own code failed."""
+class Failed:
+    """A page was given up, and the job goes on without it; page 0: the job was. `trace`: where our own code failed."""
 
     job: Job
     page: int
@@ -91,6 +96,9 @@ class PageFailed:
     reason: str
     tries: int = 1
     trace: str = ""
+
+    def at(self, stage: str) -> FailedPage:
+        return FailedPage(self.page, stage, self.code, self.reason, self.tries)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,122 +113,65 @@ class DocumentRead:
 
 
 @dataclass(frozen=True, slots=True)
-class DocumentRendered:
-    """The images of these pages are in the job's output folder."""
+class DocumentDone:
+    """Every page was drawn, or read by OCR, or given up. `pages`: whose images are in the job's output folder."""
 
     job: Job
     pages: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class DocumentOcrDone:
-    """Every page of the job was read or given up."""
-
-    job: Job
-
-
-@dataclass(frozen=True, slots=True)
-class DocumentFailed:
-    """The job was given up. `trace` is there where our own code failed."""
-
-    job: Job
-    code: str
-    reason: str
-    tries: int = 1
-    trace: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class CodeRead:
-    """The pieces of a source file (`ingest.code.units`), or why it was passed over."""
+    """The pieces of a source file, or why it was passed over."""
 
     job: Job
-    sha256: str
-    language: str
-    units: tuple[Unit, ...]
-    passed_over: str
-    has_errors: bool
-    secrets: int  # that were masked
-    cut: bool  # it defines more than is taken
+    file: ReadFile
 
 
-Event = (
-    PageStarted
-    | PageOcrDone
-    | PageFailed
-    | DocumentRead
-    | DocumentRendered
-    | DocumentOcrDone
-    | CodeRead
-    | DocumentFailed
-)
+Event = PageStarted | PageOcrDone | Failed | DocumentRead | DocumentDone | CodeRead
 
 
 def event_of(job: Job, message: dict[str, Any]) -> Event:
-    """A message of the process as an event. A bug of ours is a failure like others, with a traceback."""
-    makers: dict[str, Callable[[], Event]] = {
-        "page": lambda: PageStarted(job, message["page"], message["pages"]),
-        "ocr": lambda: PageOcrDone(job, *_decode_page(message["line"]), _decode_lines(message["lines"])),
-        "page_failed": lambda: PageFailed(job, message["page"], message["code"], message["reason"], message["tries"]),
-        "bug": lambda: _bug(job, message),
-        "read": lambda: DocumentRead(
-            job, message["title"], message["pages"], message["without_text"], tuple(message["warnings"])
-        ),
-        "rendered": lambda: DocumentRendered(job, tuple(message["pages"])),
-        "ocr_done": lambda: DocumentOcrDone(job),
-        "code": lambda: _code_read(job, message),
-        "failed": lambda: DocumentFailed(job, message["code"], message["reason"]),
-    }
-    return makers[message["event"]]()
+    """Make an event of a message from the process."""
+    match message.pop("event"):
+        case "page":
+            return PageStarted(job, **message)
+        case "ocr":
+            lines = tuple(Line(line["text"], _box(line["box"])) for line in message["lines"])
+            return PageOcrDone(job, *_page_with_chunks(message), lines)
+        case "read":
+            return DocumentRead(job, **{**message, "warnings": tuple(message["warnings"])})
+        case "done":
+            return DocumentDone(job, tuple(message["pages"]))
+        case "code":
+            from ingest.code.units import ReadFile
 
-
-def _code_read(job: Job, message: dict[str, Any]) -> CodeRead:
-    from ingest.code.units import Unit
-
-    units = tuple(Unit.of(fields) for fields in message["units"])
-    told = (message["passed_over"], message["has_errors"], message["secrets"], message["cut"])
-    return CodeRead(job, message["sha256"], message["language"], units, *told)
-
-
-def _bug(job: Job, message: dict[str, Any]) -> PageFailed | DocumentFailed:
-    page, reason, trace = message["page"], message["reason"], message["traceback"]
-    if page is None:
-        return DocumentFailed(job, INTERNAL, reason, trace=trace)
-    return PageFailed(job, page, INTERNAL, reason, trace=trace)
+            return CodeRead(job, ReadFile.of(message["file"]))
+        case _:
+            return Failed(job, **message)
 
 
 def encode_page(page: Page, chunks: list[Chunk]) -> str:
-    return json.dumps({"page": page, "chunks": chunks}, default=_fields_of)
-
-
-def _decode_page(line: str) -> PageWithChunks:
-    entry = json.loads(line)
-    return _page_of(entry["page"]), [_chunk_of(chunk) for chunk in entry["chunks"]]
+    return json.dumps({"page": page, "chunks": chunks}, default=fields_of)
 
 
 def read_pages(path: Path) -> Iterator[PageWithChunks]:
     with path.open(encoding="utf-8") as lines:
         for line in lines:
-            yield _decode_page(line)
+            yield _page_with_chunks(json.loads(line))
 
 
-def _fields_of(record: Any) -> dict[str, Any]:
-    # dataclasses.asdict copies every value on the way, which took a tenth of the time of reading a page.
+def fields_of(record: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass. `asdict` copies every value, which took a tenth of the time of reading."""
     return {name: getattr(record, name) for name in record.__slots__}
 
 
-def _page_of(fields: dict[str, Any]) -> Page:
+def _page_with_chunks(entry: dict[str, Any]) -> PageWithChunks:
+    fields = entry["page"]
     blocks = tuple(Block(**{**block, "box": _box(block["box"])}) for block in fields.pop("blocks"))
     # Looked at here, once and for all questions: the process that opened the file is not trusted with it.
-    return Page(**{**fields, "signals": packed_signals(fields["markdown"])}, blocks=blocks)
-
-
-def encode_lines(lines: Iterable[Line]) -> list[list[Any]]:
-    return [[line.text, *line.box] for line in lines]
-
-
-def _decode_lines(entries: list[list[Any]]) -> tuple[Line, ...]:
-    return tuple(Line(text, _box(box)) for text, *box in entries)
+    page = Page(**{**fields, "signals": packed_signals(fields["markdown"])}, blocks=blocks)
+    return page, [_chunk_of(chunk) for chunk in entry["chunks"]]
 
 
 def _chunk_of(fields: dict[str, Any]) -> Chunk:
@@ -230,3 +181,30 @@ def _chunk_of(fields: dict[str, Any]) -> Chunk:
 
 def _box(values: list[float]) -> Box:
     return cast(Box, tuple(values))
+
+
+class Fault(Exception):  # noqa: N818  kept more often than raised
+    """A mistake of our own code: a sentence for the user, the frames of its traceback for whoever mends it."""
+
+    def __init__(self, reason: str, trace: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.trace = trace
+
+
+def fault_of(error: Exception) -> Fault:
+    if isinstance(error, Fault):
+        return error
+    said = "".join(traceback.format_exception_only(error)).strip().splitlines()[-1]
+    return Fault(f"{A_BUG}: {said[:_LONGEST]}", frames_of(error))
+
+
+def is_ours(error: Exception) -> bool:
+    """Whether it was raised in our own code, and not inside a library that we called."""
+    innermost = error.__traceback__
+    while innermost is not None and innermost.tb_next is not None:
+        innermost = innermost.tb_next
+    if innermost is None:
+        return False
+    module = str(innermost.tb_frame.f_globals.get("__name__", ""))
+    return module.partition(".")[0] in _PACKAGES and not isinstance(error, RecursionError)

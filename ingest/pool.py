@@ -16,12 +16,11 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from ingest.faults import A_BUG
-from ingest.jobs import NO_SPACE, DocumentFailed, Event, Job, PageFailed, PageOcrDone, PageStarted, Task, event_of
+from ingest.jobs import A_BUG, NO_SPACE, Event, Failed, Job, PageOcrDone, PageStarted, Task, event_of
 from research.errors import FREE_SPACE, RUN_AGAIN, IndexUnusableError
 from research.observe import in_full, logger_of
 from research.process import start_helper
-from research.store import CRASHED, INTERNAL, KILLED, TIMEOUT
+from research.store import CRASHED, INTERNAL, KILLED, TIMEOUT, WHOLE
 
 _TRIES = 2  # of a page that a process ended on, before it is given up
 _PAGES_GIVEN_UP = 3  # pages of one document that may be given up before the document is
@@ -121,7 +120,7 @@ class Pool:
         stdin = process.handle.stdin
         assert stdin is not None
         try:
-            stdin.write(json.dumps(job.message()).encode() + b"\n")
+            stdin.write(job.to_json().encode() + b"\n")
             stdin.flush()
         except BrokenPipeError:
             return  # it died while idle; _on_output sees the end of its output and says so
@@ -157,15 +156,15 @@ class Pool:
         """Keep track of the page in work, and of when the job is over."""
         if isinstance(event, PageStarted):
             process.page, process.page_since = event.page, self._clock.seconds
-        elif isinstance(event, PageOcrDone | PageFailed):
-            _log(event, event.trace if isinstance(event, PageFailed) else "")
+        elif isinstance(event, PageOcrDone | Failed) and event.page:
             number = event.page.number if isinstance(event, PageOcrDone) else event.page
             left = tuple(page for page in event.job.pages if page != number)
             process.job = replace(event.job, pages=left)  # a second try begins where this one ended
         else:
             process.job = None
-        if isinstance(event, DocumentFailed):
-            _check_index(event)
+        if isinstance(event, Failed):
+            if not event.page:
+                _check_index(event)
             _log(event, event.trace)
         return event
 
@@ -190,14 +189,12 @@ class Pool:
             if now - process.job_since > limits.document:
                 self._kill(process)
                 reason = f"reading it took more than {limits.document:g} seconds"
-                yield _logged(DocumentFailed(job, TIMEOUT, reason))
+                yield _logged(Failed(job, WHOLE, TIMEOUT, reason))
             elif now - process.page_since > seconds:
                 self._kill(process)
                 yield from self._retry_or_give_up(job, page, _page_timeout(seconds, started=process.started), waiting)
 
-    def _retry_or_give_up(
-        self, job: Job, page: int, why: _ExitReason, waiting: deque[Job]
-    ) -> Iterator[PageFailed | DocumentFailed]:
+    def _retry_or_give_up(self, job: Job, page: int, why: _ExitReason, waiting: deque[Job]) -> Iterator[Failed]:
         """Try the same page once more; after a second end of the same kind leave it out and try the rest.
 
         Page 0 stands for a process that ended before any page, perhaps while it was idle. It cannot be left out.
@@ -210,9 +207,9 @@ class Pool:
             log.warning("%s, page %d: %s; trying again", job.path, page, why.code, extra=in_full(full))
             waiting.appendleft(job)
         elif page == 0 or page in job.skip_pages or job.given_up >= _PAGES_GIVEN_UP or hopeless:
-            yield _logged(DocumentFailed(job, why.code, why.reason, tries, why.trace))
+            yield _logged(Failed(job, WHOLE, why.code, why.reason, tries, why.trace))
         else:
-            yield _logged(PageFailed(job, page, why.code, why.reason, tries, why.trace))
+            yield _logged(Failed(job, page, why.code, why.reason, tries, why.trace))
             left = tuple(number for number in job.pages if number != page)
             without = replace(job, skip_pages=(*job.skip_pages, page), pages=left, given_up=job.given_up + 1)
             waiting.appendleft(replace(without, last_failure=(why.code, why.reason)))
@@ -260,17 +257,16 @@ def _drain(descriptor: int) -> bytes:
         return b""
 
 
-def _logged(event: PageFailed | DocumentFailed) -> PageFailed | DocumentFailed:
+def _logged(event: Failed) -> Failed:
     """One whose process ended: its trace is whatever that process said last, and may quote the document."""
     _log(event)
     return event
 
 
-def _log(event: Event, frames: str = "") -> None:
-    if isinstance(event, PageFailed | DocumentFailed):
-        where = f"{event.job.path}, page {event.page}" if isinstance(event, PageFailed) else str(event.job.path)
-        full = f"{where}: {event.reason}{_trace_below(event.trace)}"
-        log.error("%s: given up: %s%s", where, event.code, _trace_below(frames), extra=in_full(full))
+def _log(event: Failed, frames: str = "") -> None:
+    where = f"{event.job.path}, page {event.page}" if event.page else str(event.job.path)
+    full = f"{where}: {event.reason}{_trace_below(event.trace)}"
+    log.error("%s: given up: %s%s", where, event.code, _trace_below(frames), extra=in_full(full))
 
 
 def _trace_below(trace: str) -> str:
@@ -279,13 +275,13 @@ def _trace_below(trace: str) -> str:
 
 def _with_cause(event: Event) -> Event:
     """A document of which nothing is left without the pages that hung is not damaged: it hung."""
-    if isinstance(event, DocumentFailed) and event.code == "damaged" and event.job.last_failure[0]:
+    if isinstance(event, Failed) and event.code == "damaged" and event.job.last_failure[0]:
         code, reason = event.job.last_failure
         return replace(event, code=code, reason=reason, tries=_TRIES)
     return event
 
 
-def _check_index(event: DocumentFailed) -> None:
+def _check_index(event: Failed) -> None:
     """Raise if it was not the document's fault: the next would fail like it."""
     if event.code == NO_SPACE:
         raise IndexUnusableError(f"the index cannot be written: {event.reason}", hint=FREE_SPACE)

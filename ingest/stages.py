@@ -10,14 +10,14 @@ import math
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
 from ingest.encoder import RunEncoder, embed_items
-from ingest.jobs import UNREADABLE, DocumentFailed, DocumentRendered, Job, PageFailed, PageOcrDone, Task
-from ingest.ocr.choose import choose_engine
+from ingest.jobs import UNREADABLE, DocumentDone, Failed, Job, PageOcrDone, Task
+from ingest.ocr import choose_engine
 from ingest.pool import Limits, Pool
 from ingest.report import IngestSummary, Observer, PageOutcome
 from ingest.scan import stamp_of
@@ -34,7 +34,6 @@ from research.store import (
     STAGE_OCR,
     STAGE_READ,
     STAGE_VECTORS,
-    WHOLE,
     Catalog,
     chunk_vectors,
     close_ledger,
@@ -218,26 +217,23 @@ class RenderStage:
         failed: dict[str, dict[int, FailedPage]] = {}
         for event in work.pool.run(jobs):
             doc_id = event.job.doc_id
-            if isinstance(event, PageFailed):
-                page = FailedPage(event.page, STAGE_IMAGES, event.code, event.reason, event.tries)
-                failed.setdefault(doc_id, {})[event.page] = page
-            elif isinstance(event, DocumentRendered | DocumentFailed) and _is_same_file(work, event.job):
+            if isinstance(event, Failed) and event.page:
+                failed.setdefault(doc_id, {})[event.page] = event.at(STAGE_IMAGES)
+            elif isinstance(event, DocumentDone | Failed) and _is_same_file(work, event.job):
                 _put_in_place(work, event, list(failed.get(doc_id, {}).values()), published)
                 done += 1
                 work.observer.on_render(done, len(jobs))
 
 
-def _put_in_place(
-    work: Work, event: DocumentRendered | DocumentFailed, failed: list[FailedPage], published: int
-) -> None:
+def _put_in_place(work: Work, event: DocumentDone | Failed, failed: list[FailedPage], published: int) -> None:
     """Put a document's images in place, or note why it has none. A file that cannot be opened just now keeps its
     entry in the ledger, and is tried again by the next run; what else fails as a whole would do so again."""
     doc_id = event.job.doc_id
-    if isinstance(event, DocumentRendered):
+    if isinstance(event, DocumentDone):
         images.adopt(work.catalog.paths, doc_id, event.job.output)
         mark_drawn(work.catalog, doc_id, event.pages, published=published, failed=failed)
     else:
-        failed = [FailedPage(WHOLE, STAGE_IMAGES, event.code, event.reason, event.tries)]
+        failed = [event.at(STAGE_IMAGES)]
         if event.code != UNREADABLE:
             mark_drawn(work.catalog, doc_id, [], published=published, failed=failed)
     _report_failures(work, doc_id, failed)
@@ -262,15 +258,13 @@ class OcrStage:
         work.observer.on_ocr(0, total)
         with Pool(min(len(jobs), usable_cores()), work.limits) as pool:
             for event in pool.run(jobs):
-                if not isinstance(event, PageOcrDone | PageFailed | DocumentFailed):
-                    continue
-                if not _is_same_file(work, event.job):
+                if not isinstance(event, PageOcrDone | Failed) or not _is_same_file(work, event.job):
                     continue
                 if isinstance(event, PageOcrDone):
                     write_ocr(work.catalog, event.job.doc_id, event.page, event.chunks, event.lines)
                     work.summary.ocr_pages += 1
                     read[event.job.doc_id] += 1
-                elif isinstance(event, PageFailed):
+                elif event.page:
                     if event.page not in event.job.pages:  # it has its text; OCR only passed over it
                         continue
                     _give_up_pages(work, event, [event.page])
@@ -330,8 +324,8 @@ def _warn_of_unread(work: Work, jobs: list[Job], read: Counter[str]) -> None:
             work.observer.on_warning(info.source_path, message)
 
 
-def _give_up_pages(work: Work, event: PageFailed | DocumentFailed, pages: list[int]) -> None:
-    failed = [FailedPage(page, STAGE_OCR, event.code, event.reason, event.tries) for page in pages]
+def _give_up_pages(work: Work, event: Failed, pages: list[int]) -> None:
+    failed = [replace(event.at(STAGE_OCR), page=page) for page in pages]
     give_up_ocr(work.catalog, event.job.doc_id, failed)
     work.summary.ocr_failures.extend(f"{event.job.path.name}, page {page}: {event.reason}" for page in pages)
     _report_failures(work, event.job.doc_id, failed)

@@ -12,30 +12,28 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from ingest.chunks import chunk_page
-from ingest.faults import NOT_OURS, Fault, fault_of
-from ingest.jobs import NO_SPACE, UNREADABLE, encode_lines, encode_page
-from ingest.ocr.choose import OcrNeed, choose_engine, ocr_need
+from ingest.jobs import NO_SPACE, NOT_OURS, UNREADABLE, Job, encode_page, fault_of, fields_of
+from ingest.ocr import choose_engine, ocr_need
 from ingest.pdf.mupdf import raster
 from ingest.pdf.reader import PdfReader, open_pdf
 from research.encoders import TokenCounter, is_light, token_counter
 from research.errors import CtxError, DocumentError, is_full
 from research.lazy import switch_off
 from research.process import die_with_parent
-from research.records import Chunk, Line, Page
-from research.store import INTERNAL, image_name, thumbnail_name
+from research.records import Chunk, FailedPage, Line, Page
+from research.store import INTERNAL, WHOLE, image_name, thumbnail_name
 
 if TYPE_CHECKING:
     from PIL import Image
 
     from ingest.ocr.engine import OcrEngine
-    from ingest.ocr.page import OcrFailure
 
 # Bytes of address space. Reading needs a few hundred MB at most; OCR models map 1.6 GB and more, as do other encoders.
 _MEMORY_LIMIT = 4 << 30
@@ -53,43 +51,41 @@ class Worker:
         self._counter: TokenCounter | None = None
         self._engine: OcrEngine | None = None
 
-    def run(self, job: dict[str, Any]) -> None:
+    def run(self, job: Job) -> None:
         tasks = {"read": self._read, "render": self._render, "ocr": self._ocr, "code": self._code}
-        self._send(event="started")
+        self._send("started")
         try:
-            report = tasks[job["task"]](Path(os.fsdecode(bytes.fromhex(job["path"]))), job)
-            self._send(**report)
+            tasks[job.task](job)
         except DocumentError as error:
-            self._send(event="failed", code=error.code, reason=error.message)
+            self._fail(WHOLE, error.code, error.message)
         except MemoryError:
-            self._send(event="failed", code="too_large", reason="needs more memory than a document may take")
+            self._fail(WHOLE, "too_large", "needs more memory than a document may take")
         except CtxError as error:
-            self._send(event="failed", code="failed", reason=error.message)
+            self._fail(WHOLE, "failed", error.message)
         except OSError as error:
-            code = NO_SPACE if is_full(error) else UNREADABLE
-            self._send(event="failed", code=code, reason=error.strerror or str(error))
+            self._fail(WHOLE, NO_SPACE if is_full(error) else UNREADABLE, error.strerror or str(error))
         except Exception as error:  # noqa: BLE001  the edge of the process: a mistake of ours is told as one
-            self._send_bug(fault_of(error))
+            self._fail_by_bug(WHOLE, error)
 
-    def _read(self, path: Path, job: dict[str, Any]) -> dict[str, object]:
+    def _read(self, job: Job) -> None:
         warnings: list[str] = []
         without_text = 0
-        with open_pdf(path) as document, Path(job["output"]).open("w", encoding="utf-8") as output:
-            for page in document.pages(skip=set(job["skip_pages"]), progress=self._progress(document.num_pages)):
+        with open_pdf(job.path) as document, job.output.open("w", encoding="utf-8") as output:
+            for page in document.pages(skip=job.skip_pages, progress=self._progress(document)):
                 line, error = self._encode(page, document, job)
                 output.write(line + "\n")
                 without_text += not page.markdown and not error
                 if error:
                     warnings.append(f"page {page.number}: {error}")
             warnings += document.warnings
-            pages, title = document.num_pages, document.title
-        return {"event": "read", "title": title, "pages": pages, "without_text": without_text, "warnings": warnings}
+            fields = {"title": document.title, "pages": document.num_pages, "without_text": without_text}
+        self._send("read", **fields, warnings=warnings)
 
-    def _encode(self, page: Page, document: PdfReader, job: dict[str, Any]) -> tuple[str, str]:
-        """A page as it is written, and why it has no text; what our own code failed on is told."""
+    def _encode(self, page: Page, document: PdfReader, job: Job) -> tuple[str, str]:
+        """Return a page as it is written, and why it has no text; what our own code failed on is told."""
         fault = document.faults.get(page.number)
         try:
-            noted = replace(page, needs_ocr=self._need(page, force=job["force"]) is not None)
+            noted = replace(page, needs_ocr=ocr_need(page, force=job.force) is not None)
             line = encode_page(noted, self._chunks(noted, document.title, job))
         except NOT_OURS:
             raise
@@ -98,87 +94,77 @@ class Worker:
             page = Page(page.number, "", error=fault.reason)
             line = encode_page(page, [])
         if fault is not None:
-            self._send_bug(fault, page.number)
+            self._fail_by_bug(page.number, fault)
         return line, page.error
 
-    def _render(self, path: Path, job: dict[str, Any]) -> dict[str, object]:
-
-        folder = Path(job["output"])
-        shutil.rmtree(folder, ignore_errors=True)  # from a try that was cut short
-        folder.mkdir(parents=True)
+    def _render(self, job: Job) -> None:
+        shutil.rmtree(job.output, ignore_errors=True)  # from a try that was cut short
+        job.output.mkdir(parents=True)
         drawn = []
-        with open_pdf(path) as document:
-            progress = self._progress(document.num_pages)
+        with open_pdf(job.path) as document:
+            progress = self._progress(document)
             for number in range(1, document.num_pages + 1):
                 progress(number)
                 try:
-                    if number not in job["skip_pages"] and _write_images(document.raw_page(number), number, folder):
+                    if number not in job.skip_pages and _write_images(document.raw_page(number), number, job.output):
                         drawn.append(number)
                 except NOT_OURS:
                     raise
                 except Exception as error:  # noqa: BLE001  one page's fault costs one page
-                    self._send_bug(fault_of(error), number)
-        return {"event": "rendered", "pages": drawn}
+                    self._fail_by_bug(number, error)
+        self._send("done", pages=drawn)
 
-    def _ocr(self, path: Path, job: dict[str, Any]) -> dict[str, object]:
-        from ingest.ocr.page import OcrFailure, OcrTask, ocr_document
+    def _ocr(self, job: Job) -> None:
+        """Read page by page, so that each can be stored before the next is begun."""
+        from ingest.ocr.page import ocr_page
 
         if self._engine is None:
-            self._engine = choose_engine(job["engine"], language=job["language"])
-        wanted = set(job["pages"]) - set(job["skip_pages"])
-        with open_pdf(path) as document:
-            progress = self._progress(document.num_pages)
-            skip = set(job["skip_pages"])
-            pages = (page for page in document.pages(skip=skip, progress=progress) if page.number in wanted)
-            tasks = (
-                OcrTask(page, need) for page in pages if (need := self._need(page, force=job["force"])) is not None
-            )
-            for result in ocr_document(path, tasks, self._engine, progress=progress):
-                if isinstance(result, OcrFailure):
-                    self._send_ocr_failure(result)
+            self._engine = choose_engine(job.engine, language=job.language)
+        wanted = set(job.pages).difference(job.skip_pages)
+        with open_pdf(job.path) as document:
+            progress = self._progress(document)
+            for page in document.pages(skip=job.skip_pages, progress=progress):
+                need = ocr_need(page, force=job.force) if page.number in wanted else None
+                if need is None:
                     continue
-                page = replace(result.page, needs_ocr=False, ocr_engine=result.engine if result.lines else "")
-                line = encode_page(page, self._chunks(page, document.title, job))
-                lines = encode_lines(Line(read.text, read.box) for read in result.lines)
-                self._send(event="ocr", line=line, lines=lines)
-        return {"event": "ocr_done"}
+                try:
+                    result = ocr_page(page, need, document.raw_page(page.number), self._engine, progress)
+                except NOT_OURS:
+                    raise
+                except Exception as error:  # noqa: BLE001  one page's fault costs one page
+                    self._fail_by_bug(page.number, error)
+                    continue
+                if isinstance(result, FailedPage):
+                    self._fail(result.page, result.code, result.reason, tries=result.tries)
+                else:
+                    read = replace(result.page, needs_ocr=False, ocr_engine=result.engine if result.lines else "")
+                    chunks = self._chunks(read, document.title, job)
+                    self._send("ocr", page=read, chunks=chunks, lines=[Line(ln.text, ln.box) for ln in result.lines])
+        self._send("done", pages=())
 
-    def _code(self, path: Path, job: dict[str, Any]) -> dict[str, object]:
+    def _code(self, job: Job) -> None:
         from ingest.code.units import read_code
 
-        return read_code(path).message()
+        self._send("code", file=read_code(job.path))
 
-    def _send_ocr_failure(self, failed: OcrFailure) -> None:
-        if failed.code == INTERNAL:
-            self._send_bug(Fault(failed.reason, failed.trace), failed.page)
-        else:
-            fields = {"code": failed.code, "reason": failed.reason, "tries": failed.tries}
-            self._send(event="page_failed", page=failed.page, **fields)
+    def _chunks(self, page: Page, title: str, job: Job) -> list[Chunk]:
+        self._counter = self._counter or token_counter(job.encoder)
+        return chunk_page(page, title=title, count=self._counter.count_tokens, window=self._counter.max_tokens)
 
-    def _send_bug(self, fault: Fault, page: int | None = None) -> None:
-        """Our own code failed: on a page, which the document goes on without, or on the document as a whole."""
-        self._send(event="bug", page=page, reason=fault.reason, traceback=fault.trace)
-
-    @staticmethod
-    def _need(page: Page, *, force: bool) -> OcrNeed | None:
-        return ocr_need(page, force=force)
-
-    def _chunks(self, page: Page, title: str, job: dict[str, Any]) -> list[Chunk]:
-        if self._counter is None:
-            self._counter = token_counter(job["encoder"])
-        counter = self._counter
-        return chunk_page(page, title=title, count=counter.count_tokens, window=counter.max_tokens)
-
-    def _progress(self, pages: int) -> Callable[[int], None]:
+    def _progress(self, document: PdfReader) -> Callable[[int], None]:
         """Reports every page before it is touched: the last one named is the one that crashed or hangs."""
+        return lambda number: self._send("page", page=number, pages=document.num_pages)
 
-        def report(number: int) -> None:
-            self._send(event="page", page=number, pages=pages)
+    def _fail_by_bug(self, page: int, error: Exception) -> None:
+        """Tell that our own code failed: on a page, which the document goes on without, or on all of it."""
+        fault = fault_of(error)
+        self._fail(page, INTERNAL, fault.reason, trace=fault.trace)
 
-        return report
+    def _fail(self, page: int, code: str, reason: str, *, tries: int = 1, trace: str = "") -> None:
+        self._send("failed", page=page, code=code, reason=reason, tries=tries, trace=trace)
 
-    def _send(self, **message: object) -> None:
-        self._out.write(json.dumps(message) + "\n")
+    def _send(self, event: str, **message: object) -> None:
+        self._out.write(json.dumps({"event": event, **message}, default=fields_of) + "\n")
         self._out.flush()
 
 
@@ -214,18 +200,14 @@ def main() -> None:
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     worker = Worker(out)
-    for job in _jobs(sys.stdin):
+    for line in sys.stdin:
+        job = Job.from_json(line)
         _limit_memory(job)
         worker.run(job)
 
 
-def _jobs(stream: TextIO) -> Iterator[dict[str, Any]]:
-    for line in stream:
-        yield json.loads(line)
-
-
-def _limit_memory(job: dict[str, Any]) -> None:
-    small = job["task"] != "ocr" and is_light(job["encoder"])
+def _limit_memory(job: Job) -> None:
+    small = job.task != "ocr" and is_light(job.encoder)
     limit = _READING_LIMIT if small else _MEMORY_LIMIT
     with suppress(ImportError, ValueError, OSError):
         import resource

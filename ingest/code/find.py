@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ingest.code.languages import language_of
+from ingest.code.parse import language_of
 from ingest.code.units import GENERATED, LARGEST
 from ingest.scan import Scanned, os_reason, path_problem, to_utf8
 from research.errors import NothingFoundError

@@ -9,21 +9,23 @@ next run goes on there.
 from __future__ import annotations
 
 import os
+import re
 import time
+import tomllib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
 from ingest.code.find import BEYOND, SourceFile, find_code, no_code
-from ingest.code.items import FilePlace, items_of
-from ingest.code.languages import check_installed
+from ingest.code.parse import CLASSES, check_installed
+from ingest.code.units import ReadFile, Unit
 from ingest.encoder import RunEncoder, embed_items, encoder_for_items
-from ingest.jobs import CodeRead, DocumentFailed, Job, Task
+from ingest.jobs import CodeRead, Failed, Job, Task
 from ingest.pool import LIMITS, Limits, Pool
-from ingest.reading import finish
 from ingest.report import CodeCounts, FileOutcome, IngestSummary, Observer, SilentObserver
-from ingest.run import HasPaths, report_scan
+from ingest.run import HasPaths, finish, report_scan
 from ingest.scan import Scanned, folder_above, removable, to_utf8
 from ingest.stages import update_graph_of
 from research.encoders import DEFAULT, usable_cores
@@ -31,9 +33,11 @@ from research.errors import unusable
 from research.settings import Settings
 from research.store import (
     KILLED,
+    PART,
     Catalog,
     IndexPaths,
     ItemParent,
+    NewItem,
     ParentItems,
     count_parents,
     found_at,
@@ -169,8 +173,8 @@ def _read(
             file = to_read[event.job.path]
             before = known.get(to_utf8(file.path))
             if isinstance(event, CodeRead):
-                _take(run, file, event, before)
-            elif isinstance(event, DocumentFailed):
+                _take(run, file, event.file, before)
+            elif isinstance(event, Failed):
                 _fail(run, file, event, before)
     _write(run)
 
@@ -190,18 +194,18 @@ def _settled(run: _Run, file: SourceFile, before: ItemParent | None, *, retry: b
     return FileOutcome(before.parent, "unchanged")
 
 
-def _take(run: _Run, file: SourceFile, event: CodeRead, before: ItemParent | None) -> None:
+def _take(run: _Run, file: SourceFile, read: ReadFile, before: ItemParent | None) -> None:
     """Keep what was read until enough is there for a transaction."""
     name = to_utf8(file.path)
-    metadata = {"sha256": event.sha256, "language": event.language, "root": to_utf8(file.root)}
-    if event.passed_over:
-        _pass_over(run, event.passed_over)
-        metadata["passed_over"] = event.passed_over
-    run.counts.units += len(event.units)
-    run.counts.syntax_errors += event.has_errors
-    run.counts.secrets += event.secrets
-    warnings = ("it defines more than is taken of one file",) if event.cut else ()
-    items = list(items_of(event.units, _place(file, name)))
+    metadata = {"sha256": read.sha256, "language": read.language, "root": to_utf8(file.root)}
+    if read.passed_over:
+        _pass_over(run, read.passed_over)
+        metadata["passed_over"] = read.passed_over
+    run.counts.units += len(read.units)
+    run.counts.syntax_errors += read.has_errors
+    run.counts.secrets += read.secrets
+    warnings = ("it defines more than is taken of one file",) if read.cut else ()
+    items = list(items_of(read.units, _place(file, name)))
     same = before is not None and before.metadata == metadata and before.stamp.endswith(f":{READER}")
     result = "unchanged" if same else "added" if before is None else "replaced"
     outcome = FileOutcome(name, result, warnings=warnings)  # type: ignore[arg-type]
@@ -210,7 +214,7 @@ def _take(run: _Run, file: SourceFile, event: CodeRead, before: ItemParent | Non
         _write(run)
 
 
-def _fail(run: _Run, file: SourceFile, event: DocumentFailed, before: ItemParent | None) -> None:
+def _fail(run: _Run, file: SourceFile, event: Failed, before: ItemParent | None) -> None:
     """Noted with the file, so that it is not waited for in every run; what was read of it before is out of date."""
     name = to_utf8(file.path)
     tries = event.tries + (int(before.metadata.get("tries", 0)) if before and before.stamp == _stamp(file) else 0)
@@ -281,3 +285,118 @@ def _remove(catalog: Catalog, parents: Sequence[str]) -> int:
     """Take the pieces of files out of the index; return how many there were."""
     parts = (parents[start : start + _FILES_AT_ONCE] for start in range(0, len(parents), _FILES_AT_ONCE))
     return sum(remove_parents(catalog, KIND, part) for part in parts)
+
+
+# The outline of a class has something of every question to its methods, and a module of every one to the file.
+_CLASSES = -0.05
+_PRIORS = {"module": -0.2}
+# A test has the words of what it tests, and more of them. From here on it hardly stands before that; flat beyond.
+_TESTS = -0.2
+OF_TESTS = re.compile(
+    r"(?i:(?:^|/)(?:tests?|__tests__)/|(?:^|/)(?:test_|conftest\.)[^/]*$|[._-](?:unit)?(?:test|spec)s?\.\w+$)"
+    r"|[a-z0-9]Tests?\.\w+$"  # RetryTest.java
+)
+_SEEN = 500  # characters of code that an encoder sees: about 150 tokens
+_ANNOTATION = re.compile(r":\s*\"?[A-Z][A-Za-z\[\], .\"|]*(?=[,)=])")
+_DOCSTRING_SEEN = 300
+_MARKS = "\"'/*#! \t"  # around lines of a docstring or comment
+_LONGEST_WORDS = 4_000
+_MOST_CALLS, _MOST_IMPORTS = 40, 20
+
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+# Questions are asked in whole words; code is full of short ones. So an identifier is spelled out beside what is
+# written, for full-text search and for the encoder: `getCharPos` is "get character position".
+_SPELLING = tomllib.loads(Path(__file__).with_name("spelling.toml").read_text("utf-8"))
+_IN_FULL = {
+    short: words
+    for entry in _SPELLING["short"].strip().replace("\n", "|").split("|")
+    for short, _, words in [entry.partition(" ")]
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FilePlace:
+    """Where a file is: its whole path, and how its project calls it."""
+
+    path: str
+    file_path: str
+    language: str
+    modified_at: str
+
+    @property
+    def words(self) -> str:
+        """Of the path, without the ending."""
+        stem = self.file_path.rsplit(".", 1)[0]
+        return apart(stem.removesuffix("__init__"))
+
+
+def items_of(units: Iterable[Unit], place: FilePlace) -> Iterator[NewItem]:
+    """Each under a key of its own: what a file defines twice under one name is counted."""
+    seen: Counter[str] = Counter()
+    for unit in units:
+        name = "" if unit.type == "module" else unit.qualified_name
+        seen[name] += 1
+        part = name if seen[name] == 1 else f"{name}@{seen[name]}"
+        yield _item(unit, place, f"{place.path}#{part}" if part else place.path)
+
+
+def _item(unit: Unit, place: FilePlace, key: str) -> NewItem:
+    is_test = OF_TESTS.search(place.file_path) is not None
+    return NewItem(
+        key=key,
+        title=unit.name,
+        text=unit.text,
+        created_at=place.modified_at,
+        metadata={
+            "file_path": place.file_path,
+            "start_line": unit.start_line,
+            "end_line": unit.end_line,
+            "language": place.language,
+            "qualified_name": unit.qualified_name,
+            "name": unit.name,
+            "unit_type": unit.type,
+            "signature": unit.signature,
+            "docstring": unit.docstring,
+            "calls": list(unit.calls[:_MOST_CALLS]),
+            "imports": list(unit.imports[:_MOST_IMPORTS]),
+        },
+        words=_words(unit, place),
+        embedded=f"{_name(unit, place)}{PART}{_seen(unit, place)}",
+        prior=_PRIORS.get(unit.type, _CLASSES if unit.type in CLASSES else 0.0) + (_TESTS if is_test else 0.0),
+    )
+
+
+def _words(unit: Unit, place: FilePlace) -> str:
+    """Where it stands, and its name in whole words where it is written in short ones."""
+    above = apart(unit.qualified_name.rpartition(".")[0])
+    short = [_IN_FULL[word] for word in apart(unit.qualified_name).split() if word in _IN_FULL]
+    special = spelled(unit.name) if unit.name.startswith("__") else ""
+    return " ".join(filter(None, (above, place.words, *short, special)))[:_LONGEST_WORDS]
+
+
+def _name(unit: Unit, place: FilePlace) -> str:
+    """What it is called in whole words, with its class, or without one the file."""
+    above = unit.qualified_name.split(".")[:-1] if unit.type not in ("module", "text") else []
+    around = spelled(" ".join(above)) if above else spelled(place.words.rsplit(" ", 1)[-1] if place.words else "")
+    return f"{around} {spelled(unit.name)}".strip()[:_SEEN] or unit.name
+
+
+def _seen(unit: Unit, place: FilePlace) -> str:
+    """Name, docstring, and the beginning of the code without it and without types."""
+    told = f"{' '.join(unit.docstring.split())[:_DOCSTRING_SEEN]}\n" if unit.docstring else ""
+    said = {line.strip(_MARKS) for line in unit.docstring.split("\n")}
+    lines = (line.strip() for line in _ANNOTATION.sub("", unit.text[: 4 * _LONGEST_WORDS]).split("\n"))
+    body = "\n".join(line for line in lines if line and line.strip(_MARKS) not in said)
+    return f"{_name(unit, place)}\n{told}{body}"[: _SEEN + len(told)]
+
+
+def apart(name: str) -> str:
+    """The words of an identifier as it writes them, in small letters."""
+    return " ".join(_CAMEL.sub(" ", re.sub(r"[\W_]+", " ", name)).lower().split())
+
+
+def spelled(name: str) -> str:
+    """The same in whole words."""
+    if name in _SPELLING["special"]:
+        return str(_SPELLING["special"][name])
+    return " ".join(_IN_FULL.get(word, word) for word in apart(name).split())

@@ -18,13 +18,12 @@ import os
 import re
 import stat
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ingest.code.definitions import Definition, Parsed, parse, recover
-from ingest.code.languages import LANGUAGES, language_of
+from ingest.code.parse import LANGUAGES, Definition, Parsed, language_of, parse
 from research.errors import DocumentError
 from research.governance import BaseRedactor, find_keys
 
@@ -78,17 +77,13 @@ class ReadFile:
     secrets: int = 0
     cut: bool = False
 
-    def message(self) -> dict[str, Any]:
-        return {
-            "event": "code",
-            "sha256": self.sha256,
-            "language": self.language,
-            "units": [unit.to_dict() for unit in self.units],
-            "passed_over": self.passed_over,
-            "has_errors": self.has_errors,
-            "secrets": self.secrets,
-            "cut": self.cut,
-        }
+    @classmethod
+    def of(cls, fields: Mapping[str, Any]) -> ReadFile:
+        """Make it again from its JSON."""
+        units = [
+            Unit(**{**unit, **{name: tuple(unit[name]) for name in ("calls", "imports")}}) for unit in fields["units"]
+        ]
+        return cls(**{**fields, "units": units})
 
 
 def read_code(path: Path) -> ReadFile:
@@ -104,18 +99,13 @@ def read_code(path: Path) -> ReadFile:
         masked, secrets = mask(text)
         return ReadFile(digest, language, text_units(masked, path.name), secrets=secrets)
     source = text.encode()
-    parsed = _parse(source, language)
+    parsed = parse(source, language)
     masked, secrets = mask(text, _characters(source, parsed))
     if secrets:
         source = masked.encode()
-        parsed = _parse(source, language)
+        parsed = parse(source, language)
     units = units_of(source, parsed, language, module)
     return ReadFile(digest, language, units, has_errors=parsed.has_errors, secrets=secrets, cut=parsed.cut)
-
-
-def _parse(source: bytes, language: str) -> Parsed:
-    parsed = parse(source, language)
-    return recover(source, parsed, language) if parsed.has_errors else parsed
 
 
 def _characters(source: bytes, parsed: Parsed) -> list[tuple[int, int]]:
@@ -237,13 +227,6 @@ class Unit:
     text: str
     calls: tuple[str, ...] = ()
     imports: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def of(cls, fields: Mapping[str, Any]) -> Unit:
-        return cls(**{**fields, "calls": tuple(fields["calls"]), "imports": tuple(fields["imports"])})
 
 
 def units_of(source: bytes, parsed: Parsed, language: str, module: str) -> list[Unit]:

@@ -15,8 +15,7 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
-from ingest.commits.history import Commit, reachable, read_commits
-from ingest.commits.repository import Repository, find_repository
+from ingest.commits.git import Commit, Repository, find_repository, reachable, read_commits
 from ingest.encoder import embed_items, encoder_for_items
 from ingest.report import CommitsSummary, Observer, RepositoryOutcome, SilentObserver
 from ingest.run import HasPaths

@@ -1,32 +1,27 @@
-"""OCR of one document, page by page, so that each page can be stored before the next is begun.
-
-A page is drawn in grey, its lines become blocks and markdown, and what was read is put in the place of the page that
-had no text. A page that fails costs only itself.
-"""
+"""OCR of one page: it is drawn in grey, its lines become blocks and markdown, and what was read is put in the place of
+the page that had no text."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 from PIL import Image
 
-from ingest.faults import NOT_OURS, fault_of
-from ingest.ocr.choose import OcrNeed
+from ingest.ocr import OcrNeed
 from ingest.ocr.engine import MAX_SIDE, OcrEngine, OcrLine, lines_on_page, regions
 from ingest.pdf.compose import list_block, prose_block, rows_block
-from ingest.pdf.hyphens import Vocabulary
-from ingest.pdf.mupdf import MupdfError, load_page, open_document, pymupdf, raster
+from ingest.pdf.document import Vocabulary
+from ingest.pdf.mupdf import raster
 from ingest.pdf.paragraphs import Draft, draft_region
 from research.boxes import Box, area, contains_center, union
 from research.errors import OCR_FAILED, OcrError
-from research.records import Block, Page
-from research.store import INTERNAL
+from research.records import Block, FailedPage, Page
+from research.store import STAGE_OCR
 
-_SHRINK_EVERY = 10  # pages; MuPDF keeps what it decoded
 _MIN_PICTURE_SIDE = 700  # pixels a small picture is drawn with at least: its letters are small as well
 _ENLARGED = 1.25  # pictures are drawn larger than the page they stand on, for the same reason
 _WORDS = re.compile(r"[^\W_]+")
@@ -38,68 +33,28 @@ Render = Callable[[Box | None, int], Image.Image]
 
 
 @dataclass(frozen=True, slots=True)
-class OcrTask:
-    """A page as the reader gave it, and what OCR should read of it."""
-
-    page: Page
-    need: OcrNeed
-
-
-@dataclass(frozen=True, slots=True)
-class OcrFailure:
-    """A page that OCR could not read, and why. Its text is as it was."""
-
-    page: int
-    code: str
-    reason: str
-    tries: int = 1
-    trace: str = ""  # where our own code failed
-
-
-def ocr_document(
-    path: Path, tasks: Iterable[OcrTask], engine: OcrEngine, *, progress: Callable[[int], None] | None = None
-) -> Iterator[OcrResult | OcrFailure]:
-    """Read the pages asked for, one after the other. A page that fails costs only itself.
-
-    `progress` is a callback: it gets a page's number before it is touched. Raises `DocumentError` where the file cannot
-    be opened.
-    """
-    on_page = progress or (lambda number: None)
-    document = open_document(path)
-    try:
-        for done, task in enumerate(tasks, start=1):
-            yield _read(task, document, engine, on_page)
-            if done % _SHRINK_EVERY == 0:
-                pymupdf.TOOLS.store_shrink(100)
-    finally:
-        document.close()
-
-
-def _read(task: OcrTask, document: Any, engine: OcrEngine, on_page: Callable[[int], None]) -> OcrResult | OcrFailure:
-    """One page. An engine that was killed, or took too long, is given a second try."""
-    number, tries = task.page.number, 0
-    while True:
-        tries += 1
-        on_page(number)
-        try:
-            return read_page(task.page, task.need, page_render(document, number), engine)
-        except OcrError as error:
-            if error.code == OCR_FAILED or tries == 2:
-                return OcrFailure(number, error.code, error.message, tries)
-        except NOT_OURS:
-            raise
-        except Exception as error:  # noqa: BLE001  one page's fault costs one page
-            fault = fault_of(error)
-            return OcrFailure(number, INTERNAL, fault.reason, tries, fault.trace)
-
-
-@dataclass(frozen=True, slots=True)
 class OcrResult:
     """A page with what OCR read put in, and the lines it came from, placed on the page."""
 
     page: Page
     lines: tuple[OcrLine, ...]
     engine: str
+
+
+def ocr_page(
+    page: Page, need: OcrNeed, drawing: Any, engine: OcrEngine, progress: Callable[[int], None]
+) -> OcrResult | FailedPage:
+    """Read one page, `drawing` being PyMuPDF's. An engine that was killed, or took too long, is given a second try.
+    `progress` gets the page's number before each."""
+    tries = 0
+    while True:
+        tries += 1
+        progress(page.number)
+        try:
+            return read_page(page, need, partial(render, drawing), engine)
+        except OcrError as error:
+            if error.code == OCR_FAILED or tries == 2:
+                return FailedPage(page.number, STAGE_OCR, error.code, error.message, tries)
 
 
 def read_page(page: Page, need: OcrNeed, render: Render, engine: OcrEngine) -> OcrResult:
@@ -216,25 +171,12 @@ def _picture_side(box: Box, page_side: int) -> int:
     return max(_MIN_PICTURE_SIDE, min(page_side, round(_ENLARGED * share * page_side)))
 
 
-def render(document: Any, page_number: int, box: Box | None = None, *, longest: int) -> Image.Image:
-    """A page (1-based), or the part in `box`, in grey, its longest side `longest` pixels. Raises `OcrError`.
+def render(page: Any, box: Box | None, longest: int) -> Image.Image:
+    """Draw a page of PyMuPDF, or the part in `box`, in grey, its longest side `longest` pixels. Raises `OcrError`.
 
     The scale comes from the page's size, never from dpi: a page may measure a point or a billion.
     """
-    try:
-        page = load_page(document, page_number)
-    except MupdfError as error:
-        raise OcrError("the page cannot be rendered") from error
-    image = raster(page, longest=max(1, min(longest, MAX_SIDE)), box=box, grey=True)
+    image = raster(page, longest=max(1, min(longest, MAX_SIDE)), box=box, grey=True) if page is not None else None
     if image is None:
         raise OcrError("the page cannot be rendered")
     return image
-
-
-def page_render(document: Any, page_number: int) -> Render:
-    """`render` for one page, as `read_page` wants it."""
-
-    def draw(box: Box | None, longest: int) -> Image.Image:
-        return render(document, page_number, box, longest=longest)
-
-    return draw

@@ -5,14 +5,18 @@ from __future__ import annotations
 import io
 import math
 import os
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pymupdf as _pymupdf
 
-from ingest.faults import is_ours
+from ingest.jobs import is_ours
+from ingest.pdf.lines import Line, RawPage, clean_code, clean_text
 from research.boxes import WHOLE_PAGE, Box, placed
 from research.errors import DocumentError
 
@@ -172,3 +176,209 @@ def raster(page: Any, *, longest: int, box: Box | None = None, grey: bool = Fals
 def _clip(whole: Any, box: Box | None) -> Any:
     left, top, wide, tall = (finite(v) for v in (whole.x0, whole.y0, whole.width, whole.height))
     return pymupdf.Rect(placed(box or WHOLE_PAGE, (left, top, left + wide, top + tall)))
+
+
+_BOLD_NAMES = ("bold", "black", "heavy", "demi")
+_MONO_NAMES = ("courier", "mono", "consolas", "menlo", "inconsolata", "typewriter", "cmtt")
+# A page with more is no page a person reads, and would be embedded for an hour; its text is kept up to here.
+MAX_CHARACTERS = 100_000
+_MAX_LINES = 50_000
+
+Span = dict[str, Any]
+
+_MAX_PICTURES = 64
+_MAX_PATHS = 4_000  # beyond this a page is a drawing, not a table
+_MAX_OPERATORS = 20_000  # beyond this the page is not run on
+
+_mupdf: Any = pymupdf.mupdf
+
+
+def extract_page(page: Any, number: int) -> RawPage:
+    """Read one page. Raises `MupdfError`."""
+    with mupdf_errors():
+        rect = page.rect
+        turn = page.rotation_matrix if page.rotation else None
+        text = page.get_textpage(flags=TEXT_FLAGS).extractDICT()
+    width, height = finite(rect.width), finite(rect.height)
+    lines = _lines(text["blocks"], turn)
+    pictures, ruled, painted = find_drawings(page, width, height)
+    return RawPage(
+        number=number,
+        width=width,
+        height=height,
+        label=_label(page),
+        rotated=turn is not None,
+        lines=tuple(lines),
+        pictures=pictures,
+        ruled=ruled,
+        painted=painted,
+    )
+
+
+def is_full(page: RawPage) -> bool:
+    """Whether text of the page may have been left out."""
+    return len(page.lines) >= _MAX_LINES or sum(len(line.text) for line in page.lines) >= MAX_CHARACTERS
+
+
+def _label(page: Any) -> str:
+    try:
+        with mupdf_errors():
+            label = page.get_label()
+    except MupdfError:
+        return ""  # a broken /PageLabels tree costs the label, not the page
+    return clean_text(str(label or ""))[:32]
+
+
+def _lines(blocks: Iterable[dict[str, Any]], turn: Any) -> list[Line]:
+    lines: list[Line] = []
+    seen: set[tuple[int, int, str]] = set()
+    room = MAX_CHARACTERS
+    for number, block in enumerate(blocks):
+        for raw in block.get("lines", ()):
+            line = _line(raw, number, turn)
+            if line is None:
+                continue
+            # Shadows and poor man's bold draw the same words twice in the same place.
+            key = (round(line.x0 / 2), round(line.y0 / 2), line.text)
+            if key in seen and len(line.text) > 1:
+                continue
+            seen.add(key)
+            lines.append(line if len(line.text) <= room else replace(line, text=line.text[:room]))
+            room -= len(line.text)
+            if room <= 0 or len(lines) >= _MAX_LINES:
+                return lines
+    return lines
+
+
+def _line(raw: dict[str, Any], block: int, turn: Any) -> Line | None:
+    spans: list[Span] = raw["spans"]
+    joined = "".join(span["text"] for span in spans)
+    if not joined or joined.isspace():
+        return None
+    size, bold, mono = _font(spans)
+    text = clean_code(joined) if mono else clean_text(joined)
+    if not text.strip():
+        return None
+    box, direction = raw["bbox"], raw["dir"]
+    if turn is not None:
+        box = tuple(pymupdf.Rect(box) * turn)
+        direction = (direction[0] * turn.a + direction[1] * turn.c, direction[0] * turn.b + direction[1] * turn.d)
+    x0, y0, x1, y1 = map(finite, box)
+    upright = raw["wmode"] == 0 and abs(direction[1]) < 0.1 and direction[0] > 0
+    return Line(text, x0, y0, x1, y1, size, bold, mono, block, upright)
+
+
+def _font(spans: list[Span]) -> tuple[float, bool, bool]:
+    """Size, bold and monospace of a line: what most of its characters have."""
+    if len(spans) == 1:
+        span = spans[0]
+        return round(finite(span["size"]), 1), _is_bold(span), _is_mono(span)
+    sizes: Counter[float] = Counter()
+    total = bold = mono = 0
+    for span in spans:
+        weight = len(span["text"].strip())
+        total += weight
+        sizes[round(finite(span["size"]), 1)] += weight
+        bold += weight * _is_bold(span)
+        mono += weight * _is_mono(span)
+    return sizes.most_common(1)[0][0], bold >= 0.8 * total, mono >= 0.8 * total
+
+
+def _is_bold(span: Span) -> bool:
+    return bool(span["flags"] & pymupdf.TEXT_FONT_BOLD) or _named(span["font"])[0]
+
+
+def _is_mono(span: Span) -> bool:
+    return bool(span["flags"] & pymupdf.TEXT_FONT_MONOSPACED) or _named(span["font"])[1]
+
+
+@lru_cache(maxsize=1024)
+def _named(font: str) -> tuple[bool, bool]:
+    """What a font's name says of it (bold, monospace) where its flags are silent."""
+    name = font.lower().replace("monotype", "")
+    return any(word in name for word in _BOLD_NAMES), any(word in name for word in _MONO_NAMES)
+
+
+class _DrawingDevice(_mupdf.FzDevice2):  # type: ignore[misc]  # an untyped base
+    """Counts what is painted, and stops the page's run when it has seen enough."""
+
+    def __init__(self, cookie: Any) -> None:
+        super().__init__()
+        self.use_virtual_fill_path()
+        self.use_virtual_stroke_path()
+        self.use_virtual_fill_image()
+        self.use_virtual_fill_image_mask()
+        self.cookie = cookie
+        self.across = self.upright = self.framed = self.paths = self.operators = 0
+        self.images: dict[Box, None] = {}
+        self.fault: Exception | None = None  # of our own code: MuPDF would make an error of its own of it
+
+    def fill_path(self, _ctx: Any, path: Any, _even_odd: Any, ctm: Any, *_: Any) -> None:
+        self._path(_mupdf.ll_fz_bound_path(path, None, ctm), stroked=False)
+
+    def stroke_path(self, _ctx: Any, path: Any, stroke: Any, ctm: Any, *_: Any) -> None:
+        self._path(_mupdf.ll_fz_bound_path(path, stroke, ctm), stroked=True)
+
+    def fill_image(self, _ctx: Any, _image: Any, ctm: Any, *_: Any) -> None:
+        self._image(ctm)
+
+    def fill_image_mask(self, _ctx: Any, _image: Any, ctm: Any, *_: Any) -> None:
+        self._image(ctm)
+
+    def _path(self, box: Any, *, stroked: bool) -> None:
+        try:
+            self._count()
+            self.paths += 1
+            wide, tall = box.x1 - box.x0, box.y1 - box.y0
+            self.across += tall <= 3 and wide > 20
+            self.upright += wide <= 3 and tall > 8
+            # A frame may be one cell, or a whole grid drawn as one path.
+            self.framed += stroked and wide > 12 and tall > 6
+        except Exception as error:  # noqa: BLE001  raised again after the run
+            self._stop(error)
+
+    def _image(self, ctm: Any) -> None:
+        try:
+            self._count()
+            # The image fills the unit square; these are its corners on the page.
+            xs = (ctm.e, ctm.e + ctm.a, ctm.e + ctm.c, ctm.e + ctm.a + ctm.c)
+            ys = (ctm.f, ctm.f + ctm.b, ctm.f + ctm.d, ctm.f + ctm.b + ctm.d)
+            if len(self.images) < _MAX_OPERATORS:
+                self.images[(min(xs), min(ys), max(xs), max(ys))] = None
+        except Exception as error:  # noqa: BLE001  raised again after the run
+            self._stop(error)
+
+    def _count(self) -> None:
+        self.operators += 1
+        if self.operators >= _MAX_OPERATORS:
+            self._stop()
+
+    def _stop(self, fault: Exception | None = None) -> None:
+        self.fault = self.fault or fault
+        self.cookie.m_internal.abort = 1
+
+
+def find_drawings(page: Any, width: float, height: float) -> tuple[tuple[Box, ...], bool, bool]:
+    """The pictures worth counting, as displayed; whether enough rules are drawn for a table to be likely; and
+    whether anything at all is drawn."""
+    cookie = _mupdf.FzCookie()
+    device = _DrawingDevice(cookie)
+    try:
+        with mupdf_errors():
+            _mupdf.fz_run_page(page.this, device, _mupdf.FzMatrix(), cookie)
+            _mupdf.fz_close_device(device)
+    except MupdfError:
+        return (), False, True  # the text was read; pictures are not worth the page
+    if device.fault is not None:
+        raise device.fault
+    pictures = [box for box in device.images if _is_picture(box, width, height)]
+    ruled = device.framed > 0 or (device.across >= 2 and device.upright >= 1)
+    return tuple(pictures[:_MAX_PICTURES]), ruled and device.paths <= _MAX_PATHS, device.operators > 0
+
+
+def _is_picture(box: Box, width: float, height: float) -> bool:
+    wide = min(finite(box[2]), width) - max(finite(box[0]), 0.0)
+    tall = min(finite(box[3]), height) - max(finite(box[1]), 0.0)
+    if wide <= 0 or tall <= 0:
+        return False
+    return (wide > 64 and tall > 64) or wide * tall >= 0.03 * width * height

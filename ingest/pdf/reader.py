@@ -14,14 +14,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
-from ingest.faults import NOT_OURS, Fault, FaultError, fault_of
-from ingest.pdf.compose import Composer
-from ingest.pdf.document_stats import DocumentStats
-from ingest.pdf.extract import MAX_CHARACTERS, extract_page, is_full
-from ingest.pdf.headings import read_outline
-from ingest.pdf.hyphens import join_lines
+from ingest.jobs import NOT_OURS, Fault, fault_of
+from ingest.pdf.compose import Composer, read_outline
+from ingest.pdf.document import DocumentStats, join_lines
 from ingest.pdf.lines import Line, RawPage, clean_text
-from ingest.pdf.mupdf import MupdfError, load_page, mupdf_errors, open_document, pymupdf
+from ingest.pdf.mupdf import (
+    MAX_CHARACTERS,
+    MupdfError,
+    extract_page,
+    is_full,
+    load_page,
+    mupdf_errors,
+    open_document,
+    pymupdf,
+)
 from research.errors import DocumentError
 from research.records import PAGE_GIVEN_UP, Page
 
@@ -71,9 +77,14 @@ class PdfReader:
     def raw_page(self, number: int) -> Any:
         """PyMuPDF's own page, 1-based, for drawing; None if it cannot be had."""
         try:
-            return load_page(self._document, number)
+            return self._load(number)
         except MupdfError:
             return None
+
+    def _load(self, number: int) -> Any:
+        if number % _SHRINK_EVERY == 0:
+            pymupdf.TOOLS.store_shrink(100)
+        return load_page(self._document, number)
 
     def close(self) -> None:
         """Close the file. Harmless when done twice."""
@@ -110,17 +121,15 @@ class PdfReader:
             if not good and number >= _HOPELESS:
                 break
             buffer.append(raw)
-            if number % _SHRINK_EVERY == 0:
-                pymupdf.TOOLS.store_shrink(100)
         if not good and self.faults:
-            raise FaultError(next(iter(self.faults.values())))
+            raise next(iter(self.faults.values()))
         if not good:
             raise DocumentError("no page of the PDF can be read", code="damaged")
         return stats
 
     def _read(self, number: int) -> RawPage:
         try:
-            return extract_page(load_page(self._document, number), number)
+            return extract_page(self._load(number), number)
         except MupdfError:
             return _failed_page(number, _DAMAGED)
         except NOT_OURS:

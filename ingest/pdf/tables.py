@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from ingest.pdf.hyphens import Vocabulary, join_lines
+from ingest.pdf.document import Vocabulary, join_lines
 from ingest.pdf.layout import is_numeric
 from ingest.pdf.lines import Line, clean_text, is_rtl
 from ingest.pdf.mupdf import TEXT_FLAGS, MupdfError, finite, mupdf_errors

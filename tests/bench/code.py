@@ -29,8 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ingest import ingest_code
-from ingest.code.items import OF_TESTS
-from ingest.code.run import KIND
+from ingest.code.run import KIND, OF_TESTS
 from research.encoders import TextEncoder, fitting, load_text_encoder
 from research.index import Index
 from research.search.items import fitting_parts

@@ -19,8 +19,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ingest import ingest_commits
-from ingest.commits.history import Commit, reachable, read_commits
-from ingest.commits.repository import find_repository
+from ingest.commits.git import Commit, find_repository, reachable, read_commits
 from ingest.commits.run import KIND, commit_items, redactor
 from research.encoders import TextEncoder, load_text_encoder
 from research.search import ItemSearch

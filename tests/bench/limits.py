@@ -93,7 +93,7 @@ def _reading(files: list[Path], folder: Path) -> float:
     from research.encoders import DEFAULT
 
     worker = Worker(io.StringIO())
-    jobs = [Job("read", path, "x", folder / "spooled", DEFAULT).message() for path in files]
+    jobs = [Job("read", path, "x", folder / "spooled", DEFAULT) for path in files]
     worker.run(jobs[0])
     started = time.process_time()
     for job in jobs:

@@ -53,7 +53,7 @@ def trap(stage, page):
 _PLANTED = {
     "pdf/reader.py": ("            return extract_page(", '            trap("read", number)\n'),
     "worker.py": ("    picture = raster(", '    trap("images", number)\n'),
-    "ocr/page.py": ("            return read_page(", '            trap("ocr", number)\n'),
+    "ocr/page.py": ("            return read_page(", '            trap("ocr", page.number)\n'),
 }
 # A tesseract that reads the same line on every page. What is tested is how a process ends, not how well it reads; and
 # rapidocr takes seconds to load.

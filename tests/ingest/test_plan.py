@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from ingest.pdf import READER_VERSION
-from ingest.reading import ToRead, plan
 from ingest.report import FileOutcome
+from ingest.run import ToRead, plan
 from ingest.scan import hash_of, stamp_of
 from research.records import DocumentInfo, Page
 from research.store import Catalog, IndexPaths, add_document, all_documents, paths_of

@@ -13,7 +13,7 @@ from pathlib import Path
 import pymupdf
 import pytest
 
-from ingest.jobs import DocumentFailed, DocumentRead, Event, Job, PageStarted, read_pages
+from ingest.jobs import DocumentRead, Event, Failed, Job, PageStarted, read_pages
 from ingest.pool import Limits, Pool
 from ingest.worker import Worker
 from research.errors import IndexUnusableError
@@ -55,8 +55,8 @@ def _children() -> list[int]:
     return found
 
 
-def _ends(events: list[Event]) -> list[DocumentRead | DocumentFailed]:
-    return [event for event in events if isinstance(event, DocumentRead | DocumentFailed)]
+def _ends(events: list[Event]) -> list[DocumentRead | Failed]:
+    return [event for event in events if isinstance(event, DocumentRead | Failed)]
 
 
 def test_documents_are_read_and_bad_ones_told(make_pdf: MakePdf, tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_documents_are_read_and_bad_ones_told(make_pdf: MakePdf, tmp_path: Path)
         pages = list(read_pages(event.job.output))
         assert [page.number for page, _ in pages] == [1, 2, 3]
         assert [len(chunks) for _, chunks in pages] == [1, 1, 0]
-    codes = {name: event.code for name, event in ends.items() if isinstance(event, DocumentFailed)}
+    codes = {name: event.code for name, event in ends.items() if isinstance(event, Failed)}
     assert codes == {"bad.pdf": "not_a_pdf", "gone.pdf": "unreadable"}
 
 
@@ -90,7 +90,7 @@ def test_every_page_is_named_before_it_is_touched(make_pdf: MakePdf, tmp_path: P
     """The last page named is the one to leave out when the process dies, so none may be passed over."""
     path = make_pdf("many.pdf", [f"Page {n}" for n in range(30)])
     out = io.StringIO()
-    Worker(out).run(Job("read", path, "d", tmp_path / "s").message())
+    Worker(out).run(Job("read", path, "d", tmp_path / "s"))
     messages = [json.loads(line) for line in out.getvalue().splitlines()]
     first = [message["page"] for message in messages if message["event"] == "page"][:30]
     assert first == list(range(1, 31))
@@ -142,9 +142,9 @@ def test_a_process_that_keeps_dying_costs_its_document_only(make_pdf: MakePdf, t
                 if event.job.path == long:
                     for pid in _children():
                         os.kill(pid, signal.SIGKILL)
-            elif isinstance(event, DocumentRead | DocumentFailed):
+            elif isinstance(event, DocumentRead | Failed):
                 ends.append(event)
-    assert isinstance(ends[0], DocumentFailed)
+    assert isinstance(ends[0], Failed)
     assert ends[0].code == "killed"
     assert len(ends[0].job.failed_attempts) <= 8, "on whichever pages it dies"
     assert isinstance(ends[1], DocumentRead)
@@ -162,7 +162,7 @@ def test_a_document_beyond_its_time_is_given_up(tmp_path: Path, limits: Limits, 
     path = _long(tmp_path / "a.pdf")
     with Pool(1, {"read": limits}) as pool:
         [end] = _ends(list(pool.run([_job(path, tmp_path)])))
-    assert isinstance(end, DocumentFailed)
+    assert isinstance(end, Failed)
     assert end.code == code, "a process that never came to the document says nothing of it"
     assert _children() == []
 
@@ -219,7 +219,7 @@ def test_a_bug_of_ours_is_told_as_one_and_the_next_document_is_read(
     limits = dict.fromkeys(("unknown", "read"), Limits(60, 60, 60))
     with Pool(1, limits) as pool:  # type: ignore[arg-type]
         failed, read = _ends(list(pool.run([unknown, _job(path, tmp_path)])))
-    assert isinstance(failed, DocumentFailed)
+    assert isinstance(failed, Failed)
     assert (failed.code, failed.reason) == ("internal", "a bug in ctx, not in the file: KeyError: 'unknown'")
     assert "worker.py" in failed.trace
     assert isinstance(read, DocumentRead)

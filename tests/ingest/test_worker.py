@@ -18,7 +18,7 @@ from tests.conftest import MakePdf
 def told(job: Job) -> list[dict[str, Any]]:
     """What a process says of a job, without its news of each page."""
     out = io.StringIO()
-    Worker(out).run(job.message())
+    Worker(out).run(Job.from_json(job.to_json()))
     said = [json.loads(line) for line in out.getvalue().splitlines()]
     assert said[0] == {"event": "started"}
     return [message for message in said[1:] if message["event"] != "page"]
@@ -27,7 +27,7 @@ def told(job: Job) -> list[dict[str, Any]]:
 def test_pages_are_rendered(make_pdf: MakePdf, tmp_path: Path) -> None:
     path = make_pdf("a.pdf", ["One", "Two", "Three"])
     said = told(Job("render", path, "d", tmp_path / "images", skip_pages=(2,)))
-    assert said == [{"event": "rendered", "pages": [1, 3]}]
+    assert said == [{"event": "done", "pages": [1, 3]}]
     assert len(list((tmp_path / "images").iterdir())) == 4, "an image and a thumbnail each"
 
 
@@ -40,8 +40,8 @@ def test_pages_are_read_by_ocr(tmp_path: Path, reading_tesseract: str) -> None:
         scanned.save(tmp_path / "scan.pdf")
     job = Job("ocr", tmp_path / "scan.pdf", "d", tmp_path / "spool", pages=(2,), engine="tesseract")
     read, done = told(job)
-    assert (read["event"], done["event"]) == ("ocr", "ocr_done")
-    assert reading_tesseract in read["line"]
+    assert (read["event"], done["event"]) == ("ocr", "done")
+    assert reading_tesseract in read["page"]["markdown"]
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from ingest.code import run as code_run
-from ingest.code.items import FilePlace, items_of
-from ingest.code.run import ingest_code, remove_paths
+from ingest.code.run import FilePlace, ingest_code, items_of, remove_paths
 from ingest.code.units import Unit
 from ingest.pool import LIMITS, Limits
 from ingest.report import IngestSummary

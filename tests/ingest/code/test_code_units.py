@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ingest.code.definitions import parse, recover
-from ingest.code.languages import LANGUAGES, grammar, language_of
+from ingest.code.parse import LANGUAGES, grammar, language_of, parse
 from ingest.code.units import LONGEST, Unit, text_units, units_of
 
 GO = b"""package a
@@ -187,7 +186,7 @@ def test_the_rest_of_a_file_with_errors_is_taken() -> None:
     ],
 )
 def test_what_an_open_bracket_swallows_is_found_again(language: str, source: str) -> None:
-    parsed = recover(source.encode(), parse(source.encode(), language), language)
+    parsed = parse(source.encode(), language)
     found = {each.name: each for each in parsed.definitions}
     assert {"After", "last"} <= set(found)
     assert found["After"].qualified_name == "After"

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from ingest.commits.history import (
+from ingest.commits.git import (
     LONGEST_MESSAGE,
     MOST_FUNCTIONS,
     Commit,
     changed_words,
+    find_repository,
     function_names,
     reachable,
     read_commits,
 )
-from ingest.commits.repository import find_repository
 from research.errors import CtxError, UsageError
 from tests.ingest.commits.git_making import Made
 

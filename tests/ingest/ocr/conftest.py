@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from ocr_tools import FakeTesseract
 
-from ingest.ocr.choose import choose_engine
+from ingest.ocr import choose_engine
 from ingest.ocr.engine import OcrEngine
 
 HERE = ["rapidocr", *(["tesseract"] if shutil.which("tesseract") else [])]

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from ingest.ocr.choose import OcrNeed, count_broken, ocr_need
+from ingest.ocr import OcrNeed, count_broken, ocr_need
 from research.boxes import Box
 from research.records import Block, Page
 

@@ -11,7 +11,7 @@ import pytest
 from ocr_tools import FakeTesseract, box_of, draw, noisy, skewed
 from PIL import Image
 
-from ingest.ocr.choose import choose_engine
+from ingest.ocr import choose_engine
 from ingest.ocr.engine import OcrEngine, OcrLine
 from ingest.ocr.tesseract import TesseractEngine
 from research.errors import CtxError, OcrError, UsageError
@@ -109,7 +109,7 @@ def test_nothing_is_printed_and_nothing_fetched(engine: OcrEngine) -> None:
         "def refuse(*_): raise AssertionError('network')\n"
         "socket.socket.connect = refuse\n"
         "from PIL import Image, ImageDraw\n"
-        "from ingest.ocr.choose import choose_engine\n"
+        "from ingest.ocr import choose_engine\n"
         "image = Image.new('L', (300, 60), 255)\n"
         "ImageDraw.Draw(image).text((10, 10), 'Lighthouse', font_size=30)\n"
         f"assert choose_engine({engine.name.split()[0]!r}).read(image)\n"
@@ -120,7 +120,7 @@ def test_nothing_is_printed_and_nothing_fetched(engine: OcrEngine) -> None:
 
 def test_choosing_loads_no_models() -> None:
     code = (
-        "import sys\nfrom ingest.ocr.choose import choose_engine\nchoose_engine('auto')\nchoose_engine('rapidocr')\n"
+        "import sys\nfrom ingest.ocr import choose_engine\nchoose_engine('auto')\nchoose_engine('rapidocr')\n"
         "assert not {'rapidocr', 'cv2', 'onnxruntime', 'numpy'} & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -10,14 +10,13 @@ from ocr_tools import FakeTesseract, draw, noisy, png, scan, skewed
 from PIL import Image
 
 from ingest.chunks import chunk_page
-from ingest.ocr.choose import OcrNeed, choose_engine, ocr_need
+from ingest.ocr import OcrNeed, choose_engine, ocr_need
 from ingest.ocr.engine import MAX_SIDE, OcrEngine, OcrLine
-from ingest.ocr.page import OcrFailure, OcrResult, OcrTask, Render, blocks_of, ocr_document, read_page, render
+from ingest.ocr.page import OcrResult, Render, blocks_of, ocr_page, read_page, render
 from ingest.ocr.tesseract import TesseractEngine
 from ingest.pdf.reader import open_pdf
 from research.boxes import Box, turned_back
-from research.errors import DocumentError
-from research.records import Block, Page
+from research.records import Block, FailedPage, Page
 
 WHOLE = OcrNeed("page", "no text")
 LETTER = [
@@ -44,6 +43,11 @@ class Told:
 def shown(image: Image.Image) -> Render:
     """A page that looks like this."""
     return lambda box, longest: image
+
+
+def read(path: Path, engine: OcrEngine, page: Page, need: OcrNeed = WHOLE) -> OcrResult | FailedPage:
+    with open_pdf(path) as document:
+        return ocr_page(page, need, document.raw_page(page.number), engine, lambda _: None)
 
 
 def at(row: int, text: str, x: float = 0.1, *, height: float = 0.02) -> tuple[Box, str]:
@@ -180,7 +184,7 @@ def test_a_picture_on_a_text_page_gets_its_text_where_it_stands(engine: OcrEngin
     page = page_with_picture(path)
     need = ocr_need(page)
     assert need
-    (result,) = ocr_document(path, [OcrTask(page, need)], engine)
+    result = read(path, engine, page, need)
     assert isinstance(result, OcrResult)
     first, picture, last = result.page.markdown.split("\n\n")
     assert picture.split() == ["Timber", "exports", "1961", "4,711", "tonnes"]
@@ -201,7 +205,7 @@ def test_text_over_a_picture_is_not_added_again(engine: OcrEngine, tmp_path: Pat
     assert "Figure seven" in page.markdown
     need = ocr_need(page)
     assert need
-    (result,) = ocr_document(path, [OcrTask(page, need)], engine)
+    result = read(path, engine, page, need)
     assert isinstance(result, OcrResult)
     assert result.page.markdown.count("Figure seven") == 1
     assert "4,711" in result.page.markdown
@@ -221,65 +225,44 @@ def test_a_figure_that_also_stands_in_the_text_is_kept_in_its_picture() -> None:
     assert read_page(page, need, shown(Image.new("L", (100, 100))), told).page.blocks[1].text == "1961"
 
 
-def test_a_scanned_document_page_by_page(engine: OcrEngine, tmp_path: Path) -> None:
+def test_a_scanned_page_is_read(engine: OcrEngine, tmp_path: Path) -> None:
     words = [draw(300, 100, [(20, 50, text)], size=16) for text in ("Harbour master", "Timber exports")]
     path = scan(tmp_path / "scan.pdf", [words[0], Image.new("L", (300, 100), 255), words[1]], width=300, height=100)
     with open_pdf(path) as reader:
-        tasks = [OcrTask(page, need) for page in reader.pages() if (need := ocr_need(page))]
-    assert [task.need for task in tasks] == [WHOLE] * 3
-    heard: list[int] = []
-    results = ocr_document(path, tasks, engine, progress=heard.append)
-    first = next(results)
-    assert isinstance(first, OcrResult)
-    assert (first.page.markdown, heard) == ("Harbour master", [1])  # the second page was not begun
-    assert [result.page.markdown for result in results if isinstance(result, OcrResult)] == ["", "Timber exports"]
+        pages = list(reader.pages())
+    assert [ocr_need(page) for page in pages] == [WHOLE] * 3
+    results = [read(path, engine, page) for page in pages]
+    assert [result.page.markdown for result in results if isinstance(result, OcrResult)] == [
+        "Harbour master",
+        "",
+        "Timber exports",
+    ]
 
 
-def test_a_page_that_fails_costs_only_itself(fake_tesseract: FakeTesseract, tmp_path: Path) -> None:
-    fake_tesseract.write(
-        f'cat > /dev/null; if [ -e "{tmp_path}/once" ]; then exit 0; fi; : > "{tmp_path}/once"; exit 3'
-    )
-    images = [draw(300, 100, [(20, 50, "Harbour master")])] * 2
-    path = scan(tmp_path / "scan.pdf", images, width=300, height=100)
-    tasks = [OcrTask(Page(number, ""), WHOLE) for number in (1, 2)]
-    first, second = ocr_document(path, tasks, TesseractEngine())
-    assert first == OcrFailure(1, "ocr_failed", "tesseract failed: exit code 3")
-    assert second == OcrResult(Page(2, ""), (), "tesseract 5.9.9")
-
-
-def test_a_hanging_page_costs_only_itself(fake_tesseract: FakeTesseract, tmp_path: Path) -> None:
-    fake_tesseract.write("sleep 30")
+@pytest.mark.parametrize(
+    ("script", "failure"),
+    [
+        ("cat > /dev/null; exit 3", FailedPage(1, "ocr", "ocr_failed", "tesseract failed: exit code 3")),
+        ("sleep 30", FailedPage(1, "ocr", "timeout", "tesseract took more than 0.3 seconds", tries=2)),
+        ("kill -9 $$", FailedPage(1, "ocr", "killed", "tesseract was killed by signal 9", tries=2)),
+        ('if [ -e "{once}" ]; then exit 0; fi; : > "{once}"; kill -9 $$', None),
+    ],
+    ids=["fails", "hangs", "killed", "killed once"],
+)
+def test_an_engine_that_fails_costs_its_page(
+    fake_tesseract: FakeTesseract, tmp_path: Path, script: str, failure: FailedPage | None
+) -> None:
+    """One that was killed, or took too long, is tried once more."""
+    fake_tesseract.write(script.replace("{once}", f"{tmp_path}/once"))
     path = scan(tmp_path / "scan.pdf", [draw(300, 100, [(20, 50, "Harbour master")])], width=300, height=100)
-    (failure,) = ocr_document(path, [OcrTask(Page(1, ""), WHOLE)], TesseractEngine(seconds=0.3))
-    assert failure == OcrFailure(1, "timeout", "tesseract took more than 0.3 seconds", tries=2)
-
-
-def test_an_engine_that_is_killed_once_costs_nothing(fake_tesseract: FakeTesseract, tmp_path: Path) -> None:
-    fake_tesseract.write(f'if [ -e "{tmp_path}/once" ]; then exit 0; fi; : > "{tmp_path}/once"; kill -9 $$')
-    path = scan(tmp_path / "scan.pdf", [draw(300, 100, [(20, 50, "Harbour master")])], width=300, height=100)
-    (read,) = ocr_document(path, [OcrTask(Page(1, ""), WHOLE)], TesseractEngine())
-    assert isinstance(read, OcrResult)
-
-
-def test_an_engine_that_is_killed_again_is_told_as_killed(fake_tesseract: FakeTesseract, tmp_path: Path) -> None:
-    fake_tesseract.write("kill -9 $$")
-    path = scan(tmp_path / "scan.pdf", [draw(300, 100, [(20, 50, "Harbour master")])], width=300, height=100)
-    (failure,) = ocr_document(path, [OcrTask(Page(1, ""), WHOLE)], TesseractEngine())
-    assert failure == OcrFailure(1, "killed", "tesseract was killed by signal 9", tries=2)
+    result = read(path, TesseractEngine(seconds=0.3), Page(1, ""))
+    assert result == (failure or OcrResult(Page(1, ""), (), "tesseract 5.9.9"))
 
 
 def test_a_page_that_is_not_there_is_a_failure(tmp_path: Path) -> None:
     path = scan(tmp_path / "scan.pdf", [Image.new("L", (30, 30), 255)])
-    assert list(ocr_document(path, [OcrTask(Page(9, ""), WHOLE)], choose_engine("rapidocr"))) == [
-        OcrFailure(9, "ocr_failed", "the page cannot be rendered")
-    ]
-
-
-def test_a_file_that_is_no_pdf_is_a_document_error(tmp_path: Path) -> None:
-    path = tmp_path / "no.pdf"
-    path.write_text("nothing")
-    with pytest.raises(DocumentError):
-        list(ocr_document(path, [OcrTask(Page(1, ""), WHOLE)], choose_engine("rapidocr")))
+    failure = FailedPage(9, "ocr", "ocr_failed", "the page cannot be rendered")
+    assert read(path, choose_engine("rapidocr"), Page(9, "")) == failure
 
 
 @pytest.mark.parametrize("size", [(1, 1), (10**9, 10**9), (10**9, 1), (3, 14400), (0.01, 0.01)])
@@ -291,11 +274,11 @@ def test_pages_of_any_size_are_rendered_within_bounds(size: tuple[float, float],
         document.save(path)
     engine = choose_engine("rapidocr")
     with pymupdf.open(path) as document:
-        image = render(document, 1, longest=2000)
-        part = render(document, 1, (0.25, 0.25, 0.5, 0.5), longest=10**9)
+        image = render(document[0], None, 2000)
+        part = render(document[0], (0.25, 0.25, 0.5, 0.5), 10**9)
         assert max(image.size) <= 2002
         assert max(part.size) <= MAX_SIDE + 2
-    (result,) = ocr_document(path, [OcrTask(Page(1, ""), WHOLE)], engine)
+    result = read(path, engine, Page(1, ""))
     assert isinstance(result, OcrResult)
     assert result.page == Page(1, "")
 
@@ -305,5 +288,5 @@ def test_a_part_of_a_turned_page_is_where_it_is_seen() -> None:
         page: Any = document.new_page(width=200, height=100)
         page.draw_rect((0, 0, 50, 50), color=0, fill=0)
         page.set_rotation(90)  # what was at the top left is now at the top right
-        assert render(document, 1, (0.55, 0.05, 0.95, 0.2), longest=50).getextrema()[1] < 30  # type: ignore[operator]
-        assert render(document, 1, (0.05, 0.05, 0.45, 0.2), longest=50).getextrema()[0] > 220  # type: ignore[operator]
+        assert render(page, (0.55, 0.05, 0.95, 0.2), 50).getextrema()[1] < 30  # type: ignore[operator]
+        assert render(page, (0.05, 0.05, 0.45, 0.2), 50).getextrema()[0] > 220  # type: ignore[operator]

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.pdf.document_stats import DocumentStats, HeadersFooters
+from ingest.pdf.document import DocumentStats, HeadersFooters
 from ingest.pdf.lines import Line, RawPage
 from ingest.report import SilentObserver
 from ingest.run import ingest

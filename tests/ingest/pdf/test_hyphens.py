@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pdf_tools import add_lines
 
-from ingest.pdf.hyphens import Vocabulary, join_lines
+from ingest.pdf.document import Vocabulary, join_lines
 from ingest.pdf.lines import clean_text
 from research.records import Page
 

@@ -7,7 +7,7 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.pdf.hyphens import Vocabulary, join_lines
+from ingest.pdf.document import Vocabulary, join_lines
 from ingest.pdf.lines import clean_code, clean_text, is_rtl
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pymupdf
 import pytest
 
-from ingest.faults import FaultError
+from ingest.jobs import Fault
 from ingest.pdf.mupdf import raster
 from ingest.pdf.reader import PdfReader, open_pdf
 from research.errors import DocumentError
@@ -132,9 +132,9 @@ def test_pages_that_fail_are_reported(tmp_path: Path) -> None:
     "slip",
     [
         "ingest.pdf.reader.extract_page",
-        "ingest.pdf.extract._lines",
-        "ingest.pdf.extract.find_drawings",
-        "ingest.pdf.extract._DrawingDevice._count",
+        "ingest.pdf.mupdf._lines",
+        "ingest.pdf.mupdf.find_drawings",
+        "ingest.pdf.mupdf._DrawingDevice._count",
         "ingest.pdf.tables.find_grids",
         "ingest.pdf.compose.reading_order",
     ],
@@ -155,8 +155,8 @@ def test_a_slip_of_ours_is_never_the_files_fault(slip: str, tmp_path: Path, monk
     with open_pdf(tmp_path / "a.pdf") as reader:
         try:
             pages = list(reader.pages())
-        except FaultError as error:
-            told = error.fault.trace
+        except Fault as error:
+            told = error.trace
         else:
             assert [page.error for page in pages] == [fault.reason for fault in reader.faults.values()] != []
             told = reader.faults[1].trace

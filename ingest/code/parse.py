@@ -1,23 +1,36 @@
 """What a file defines, from its tree: functions, classes and methods with their full names, calls and imports.
 
-A bracket that is never closed makes the parser give up the rest of a file. People begin a definition at the beginning
-of a line: where a file has errors and such a line is the beginning of nothing that was recognised, what follows is
-parsed by itself, up to the next such line.
+`languages.toml` has the languages and how each is taken apart. A bracket that is never closed makes the parser give up
+the rest of a file. People begin a definition at the beginning of a line: where a file has errors and such a line is the
+beginning of nothing that was recognised, what follows is parsed by itself, up to the next such line.
 """
 
 from __future__ import annotations
 
+import importlib
 import re
+import tomllib
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ingest.code.languages import grammar
+from research.errors import CtxError
 
 if TYPE_CHECKING:
-    from tree_sitter import Node
+    from tree_sitter import Language as Grammar
+    from tree_sitter import Node, Query
+
+_TABLES = tomllib.loads(Path(__file__).with_name("languages.toml").read_text("utf-8"))
+LANGUAGES: dict[str, dict[str, str]] = _TABLES["parsed"]  # those that are taken apart; all others are text by lines
+_ENDINGS = {
+    ending: name
+    for name, endings in [*((name, each["endings"]) for name, each in LANGUAGES.items()), *_TABLES["by_lines"].items()]
+    for ending in endings.split()
+}
 
 CLASSES = frozenset({"class", "struct", "interface", "trait", "enum", "type"})
 _SCOPES = frozenset({"scope", "owner_scope"})
@@ -38,28 +51,37 @@ _MOST_DEFINITIONS = 5000  # of a file; what has more was not written by people
 _LONGEST_NAME = 200
 _DEEPEST = 12  # names in a full name
 _MOST_PARSED_APART = 500  # parts that are parsed by themselves
-_JAVASCRIPT = (
-    rb"(?:export\s+)?(?:default\s+)?(?:async\s+function\b|function\b|class\b|abstract\s+class\b|interface\b|enum\b)"
-    rb"|(?:export\s+)?const\s+\w+\s*=\s*(?:async\s*)?(?:\(|function\b)"
-)
-_C = (
-    rb"(?:struct|class|enum|union|typedef|namespace|template)\b"
-    rb"|[A-Za-z_][\w \t*&:<>,~]{0,200}\([^;{}\n]{0,400}\)[^;{}\n]{0,80}(?:\{|$)"
-)
-_STARTS = {
-    language: re.compile(rb"^(?:" + pattern + rb")", re.M)
-    for language, pattern in {
-        "python": rb"(?:async[ \t]+)?def[ \t]|class[ \t]",
-        "go": rb"(?:func|type)[ \t]",
-        "rust": rb"(?:pub(?:\([a-z]+\))?[ \t]+)?(?:async[ \t]+)?(?:unsafe[ \t]+)?(?:fn|impl|struct|enum|trait|mod)\b",
-        "java": rb"(?:(?:public|final|abstract)[ \t]+)*(?:class|interface|enum|record)\b",
-        "javascript": _JAVASCRIPT,
-        "typescript": _JAVASCRIPT,
-        "tsx": _JAVASCRIPT,
-        "c": _C,
-        "cpp": _C,
-    }.items()
-}
+
+
+def language_of(filename: str) -> str:
+    """Return what a file is written in, by its name; empty if that tells of no source code."""
+    lowered = filename.lower()
+    if lowered in _TABLES["names"]:
+        return str(_TABLES["names"][lowered])
+    stem, dot, ending = lowered.rpartition(".")
+    return _ENDINGS.get(f".{ending}", "") if dot and stem else ""
+
+
+def check_installed() -> None:
+    """Raise if the grammars are not there, before anything is read."""
+    for module in ("tree_sitter", "pathspec", *{language["module"] for language in LANGUAGES.values()}):
+        try:
+            importlib.import_module(module)
+        except ImportError as error:
+            raise CtxError(
+                f"reading code needs a package that is not installed ({module.replace('_', '-')})",
+                hint="install it with: pip install 'ctx-research[code]'",
+            ) from error
+
+
+@cache
+def grammar(name: str) -> tuple[Grammar, Query]:
+    """Return a language's grammar and query."""
+    from tree_sitter import Language, Query
+
+    known = LANGUAGES[name]
+    loaded = Language(getattr(importlib.import_module(known["module"]), known.get("function", "language"))())
+    return loaded, Query(loaded, "".join(_TABLES["queries"][part] for part in known["queries"]))
 
 
 @dataclass(slots=True)
@@ -117,10 +139,18 @@ class Parsed:
 
 
 def parse(source: bytes, language: str) -> Parsed:
-    from tree_sitter import Parser, QueryCursor
+    """Take a file apart; where it has errors, parse what was lost behind them by itself."""
+    parsed = _parse(source, language, 0, len(source))
+    return _recover(source, parsed, language) if parsed.has_errors else parsed
+
+
+def _parse(source: bytes, language: str, start: int, end: int) -> Parsed:
+    """Parse a part of a file that begins at the beginning of a line."""
+    from tree_sitter import Parser, Point, QueryCursor, Range
 
     loaded, query = grammar(language)
-    root = Parser(loaded).parse(source).root_node
+    first, last = (Point(source.count(b"\n", 0, at), at - source.rfind(b"\n", 0, at) - 1) for at in (start, end))
+    root = Parser(loaded, included_ranges=[Range(first, last, start, end)]).parse(source).root_node
     found: dict[tuple[int, int, str], Definition] = {}
     calls: list[tuple[int, str]] = []
     imports: list[tuple[int, int]] = []
@@ -135,27 +165,33 @@ def parse(source: bytes, language: str) -> Parsed:
         imports += [(node.start_byte, node.end_byte) for node in captures.get("import", ())]
         for name in ("string", "comment"):
             quoted += [(node.start_byte, node.end_byte) for node in captures.get(name, ())]
-    ordered = sorted(found.values(), key=lambda each: (each.start, -each.end))
-    definitions = ordered[:_MOST_DEFINITIONS]
+    definitions = sorted(found.values(), key=_place)[:_MOST_DEFINITIONS]
     _nest(definitions, sorted(calls))
-    return Parsed(definitions, sorted(imports), sorted(quoted), root.has_error, cut=len(ordered) > len(definitions))
+    cut = len(found) > len(definitions)
+    return Parsed(definitions, sorted(imports), sorted(quoted), root.has_error, cut=cut)
 
 
-def recover(source: bytes, parsed: Parsed, language: str) -> Parsed:
+def _recover(source: bytes, parsed: Parsed, language: str) -> Parsed:
     """Add to what was parsed of a file what was lost behind its errors."""
-    starts = [match.start() for match in _STARTS[language].finditer(source)]
+    begins = re.compile(rb"^(?:" + _TABLES["starts"][LANGUAGES[language]["starts"]].encode() + rb")", re.M)
+    starts = [match.start() for match in begins.finditer(source)]
     claimed = {at for each in parsed.definitions for at in (each.start, each.own_start)}
     ends = dict(pairwise([*starts, len(source)]))
     lost = [at for at in starts if at not in claimed][:_MOST_PARSED_APART]
-    more = [_moved(found, source, at) for at in lost for found in parse(source[at : ends[at]], language).definitions]
+    more = [found for at in lost for found in _parse(source, language, at, ends[at]).definitions]
     begun = sorted({each.start for each in more} | claimed.intersection(starts))
     kept = [
         each if each.is_scope or (each.is_class and language != "python") else _ended(each, begun, source)
         for each in parsed.definitions
     ]
     known = {each.start for each in kept}
-    found = [*kept, *(each for each in more if each.start not in known)]
-    return replace(parsed, definitions=_nested(sorted(found, key=lambda each: (each.start, -each.end))))
+    definitions = sorted([*kept, *(each for each in more if each.start not in known)], key=_place)
+    _nest(definitions, ())
+    return replace(parsed, definitions=definitions)
+
+
+def _place(each: Definition) -> tuple[int, int]:
+    return each.start, -each.end
 
 
 def _definition(kind: str, captures: dict[str, list[Node]]) -> Definition | None:
@@ -271,21 +307,6 @@ def _text(node: Node) -> str:
     return (node.text or b"").decode("utf-8", "replace")
 
 
-def _moved(found: Definition, source: bytes, by: int) -> Definition:
-    rows = source.count(b"\n", 0, by)
-    return replace(
-        found,
-        start=found.start + by,
-        end=found.end + by,
-        own_start=found.own_start + by,
-        body_start=found.body_start + by if found.body_start >= 0 else -1,
-        body_end=found.body_end + by if found.body_end >= 0 else -1,
-        first_row=found.first_row + rows,
-        last_row=found.last_row + rows,
-        comment_start=found.comment_start + by,
-    )
-
-
 def _ended(each: Definition, begun: Sequence[int], source: bytes) -> Definition:
     """One that swallowed others ends where the first of them begins."""
     at = next((start for start in begun[bisect_right(begun, each.own_start) :] if start < each.end), 0)
@@ -293,13 +314,3 @@ def _ended(each: Definition, begun: Sequence[int], source: bytes) -> Definition:
         return each
     end = len(source[:at].rstrip())
     return replace(each, end=end, body_end=min(each.body_end, end), last_row=source.count(b"\n", 0, end))
-
-
-def _nested(ordered: Sequence[Definition]) -> list[Definition]:
-    stack: list[Definition] = []
-    for each in ordered:
-        while stack and stack[-1].end <= each.start:
-            stack.pop()
-        each.parent = stack[-1] if stack else None
-        stack.append(each)
-    return list(ordered)
