@@ -131,23 +131,29 @@ def make_private_folder(folder: Path) -> None:
         raise _failed(f"cannot make the folder {folder}", error) from error
 
 
+def read_checked(path: Path, check: Callable[[os.stat_result], None], *, most: int, follow: bool = True) -> bytes:
+    """Up to so many bytes of a file that `check` has passed. It is shown the opened file, because a name could mean
+    another one a moment later."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW))
+    try:
+        check(os.fstat(descriptor))
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            return file.read(most)
+    finally:
+        os.close(descriptor)
+
+
 def read_private(path: Path) -> bytes:
     """The content. `FileNotFoundError` if there is none; `UntrustedError` for a link, something
     that is no file, or a file that others own, read or write."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | _FLAGS)
+        return read_checked(path, lambda status: _check(path, status), most=_MOST, follow=False)
     except FileNotFoundError:
         raise
     except OSError as error:
         if path.is_symlink():
             raise UntrustedError(f"{path} is a link, and is not used", hint=_elsewhere(path)) from error
         raise _failed(f"cannot read {path}", error) from error
-    try:
-        _check(path, os.fstat(descriptor))
-        with os.fdopen(descriptor, "rb", closefd=False) as file:
-            return file.read(_MOST)
-    finally:
-        os.close(descriptor)
 
 
 def create_private(path: Path, data: bytes) -> None:

@@ -64,7 +64,7 @@ def find_key(host: str, environment: Mapping[str, str] | None = None) -> Secret 
     names = os.environ if environment is None else environment
     value, where = names.get(KEY_VARIABLE, "").strip(), KEY_VARIABLE
     if not value:
-        value, where = _from_keyring(host).strip(), f"the keyring's entry for {host}"
+        value, where = keyring_entry(host)[0].strip(), f"the keyring's entry for {host}"
     if not value:
         return None
     if not (value.isascii() and value.isprintable()) or " " in value:
@@ -72,19 +72,21 @@ def find_key(host: str, environment: Mapping[str, str] | None = None) -> Secret 
     return Secret(value)
 
 
-def _from_keyring(host: str) -> str:
+def keyring_entry(name: str) -> tuple[str, str]:
+    """The entry of the service `ctx` for a name, and why there is none: "missing" without the package, "locked" where
+    the keyring cannot be read."""
     if find_spec("keyring") is None:
-        return ""
+        return "", "missing"
     import keyring
     from keyring.errors import KeyringError
 
     try:
-        return keyring.get_password(KEYRING_SERVICE, host) or ""
-    except KeyringError as error:  # none on this machine, or locked: the server will say that it wants a key
+        return keyring.get_password(KEYRING_SERVICE, name) or "", ""
+    except KeyringError as error:  # none on this machine, or locked
         from research.observe import log_failure
 
         log_failure("model", "the keyring cannot be read", error)
-        return ""
+        return "", "locked"
 
 
 def scrub(text: str, secret: Secret | None) -> str:

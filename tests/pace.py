@@ -22,7 +22,7 @@ TORCH = (
     "tests/cli/test_trust.py",
     "tests/ingest/test_visual.py",
     "tests/research/encoders/",
-    "tests/research/governance/test_presidio.py",
+    "tests/research/governance/test_people.py",
     "tests/research/search/test_reranker.py",
     "tests/test_nothing_leaves.py",
 )

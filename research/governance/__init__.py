@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from research.governance.findings import Finding, Placeholders
     from research.governance.keys import find_keys
     from research.governance.labels import Label, Labels, Proposal, mark_of
-    from research.governance.masking import KnownSecrets, MaskingRedactor, MaskingStream, SecretMasker, known_secrets
+    from research.governance.masking import SecretMasker, known_secrets
+    from research.governance.people import PresidioRedactor
     from research.governance.policy import Loaded, MemoryAccessPolicy, check_file, check_policy, read_policies
     from research.governance.policy_files import check_encoder, has_policies
-    from research.governance.presidio import PresidioRedactor
     from research.governance.redaction import (
         SECRETS,
         BaseRedactor,
@@ -61,10 +61,10 @@ else:
             "findings": "Finding Placeholders",
             "keys": "find_keys",
             "labels": "Label Labels Proposal mark_of",
-            "masking": "KnownSecrets MaskingRedactor MaskingStream SecretMasker known_secrets",
+            "masking": "SecretMasker known_secrets",
             "policy": "Loaded MemoryAccessPolicy PolicyError check_file check_policy read_policies",
             "policy_files": "check_encoder has_policies",
-            "presidio": "PresidioRedactor",
+            "people": "PresidioRedactor",
             "redaction": (
                 "BaseRedactor NoopRedactor Redacted RedactionError RedactorProtocol SECRETS SafeRedactor open_redactor "
                 "redactor_of"

@@ -202,30 +202,9 @@ class PolicyAccess:
 
     def _own_redactor(self) -> RedactorProtocol:
         """What the settings name, and besides it whatever rules alone can find, even where `redact` is off."""
-        from research.governance.redaction import BaseRedactor, redactor_of
+        from research.governance.redaction import BaseRedactor, Chain, redactor_of
 
-        return _Chain(redactor_of(self._settings), BaseRedactor("pii", allow=self._settings.redact_allow))
-
-
-class _Chain:
-    """Redactors one after the other, with the numbers of one context."""
-
-    def __init__(self, *redactors: RedactorProtocol) -> None:
-        self._redactors = redactors
-
-    def redact(self, text: str) -> str:
-        for redactor in self._redactors:
-            text = redactor.redact(text)
-        return text
-
-    def within(self, placeholders: object) -> _Chain:
-        from research.governance.findings import Placeholders
-        from research.governance.redaction import NumberingRedactor
-
-        assert isinstance(placeholders, Placeholders)
-        return _Chain(
-            *(each.within(placeholders) if isinstance(each, NumberingRedactor) else each for each in self._redactors)
-        )
+        return Chain(redactor_of(self._settings), BaseRedactor("pii", allow=self._settings.redact_allow))
 
 
 class _Looking:

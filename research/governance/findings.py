@@ -1,11 +1,11 @@
 """What a rule found in a text, where and of which kind (never the text itself), what rules read, and what they leave.
 
-`fold` is a text as the rules read it: figures and letters of full width, spaces and dashes of all kinds made plain, and
-what nobody sees (zero-width characters, soft hyphens) left out. Where something was found is told in places of the
-original. PDFs are full of such characters by accident; a hostile text may hold them on purpose.
+A finder takes a text and gives findings. `fold` is a text as finders read it: figures and letters of full width, spaces
+and dashes of all kinds made plain, and what nobody sees (zero-width characters, soft hyphens) left out. Where something
+was found is told in places of the original. PDFs are full of such characters by accident; a hostile text may hold them
+on purpose.
 
-Words that say what follows (a telephone number, a password) stand in words.toml by language, because a short word means
-something else in another one; words around names of people in name_words.toml.
+Words and patterns of each language stand in languages/*.toml; who speaks another one adds a file.
 
 `Placeholders` stand in place of what was taken out: `<PERSON_1>`, and the same again for the same person. One belongs
 to one context: all texts that are redacted with it share its numbers. It keeps no value, only keyed hashes that mean
@@ -18,15 +18,14 @@ import re
 import secrets
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 from threading import Lock
-from typing import NamedTuple
-
-from research.errors import UsageError
+from typing import Any, NamedTuple
+from unicodedata import category, decimal
 
 # Of two that overlap, the first of these names the whole.
 SECRET_KINDS = ("private_key", "key", "password")
@@ -35,16 +34,11 @@ OPTIONAL_KINDS = ("ip", "mac")
 MODEL_KINDS = ("address", "person", "location")
 KINDS = (*SECRET_KINDS, *PATTERN_KINDS, *OPTIONAL_KINDS, *MODEL_KINDS)
 
-_RANK = {kind: rank for rank, kind in enumerate(KINDS)}
-
 
 class Finding(NamedTuple):
     start: int
     end: int
     kind: str
-
-
-Finder = Callable[[str], Iterator[Finding]]
 
 
 def merged(findings: Iterable[Finding]) -> list[Finding]:
@@ -53,75 +47,80 @@ def merged(findings: Iterable[Finding]) -> list[Finding]:
     for each in sorted(findings):
         if joined and each.start < joined[-1].end:
             last = joined[-1]
-            kind = min(last.kind, each.kind, key=_RANK.__getitem__)
-            joined[-1] = Finding(last.start, max(last.end, each.end), kind)
+            joined[-1] = Finding(last.start, max(last.end, each.end), min(last.kind, each.kind, key=KINDS.index))
         else:
             joined.append(each)
     return joined
 
 
-_WORDS = tomllib.loads(Path(__file__).with_name("name_words.toml").read_text("utf-8"))
-TITLES = frozenset[str](_WORDS["titles"].split())
-PARTICLES = frozenset[str](_WORDS["particles"].split())
-THINGS = frozenset[str](_WORDS["things"].split())
-NOBODY = frozenset[str](_WORDS["nobody"].split())
-AMBIGUOUS = frozenset[str](_WORDS["ambiguous"].split())
-
-
-_ZEROS = (0x0660, 0x06F0, 0x0966, 0x09E6, 0x0A66, 0x0AE6, 0x0BE6, 0x0C66, 0x0CE6, 0x0D66, 0x0E50, 0x1D7CE, 0x1D7D8)
-_SPACES = "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
-_DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63"
-_PLAIN = {
-    **{0xFF01 + at: 0x21 + at for at in range(94)},
-    **{zero + value: 0x30 + value for zero in _ZEROS for value in range(10)},
-    **{ord(sign): 0x20 for sign in _SPACES},
-    **{ord(sign): 0x2D for sign in _DASHES},
-    **dict(zip(map(ord, "“”„‟‘’‚‛"), map(ord, "\"\"\"\"''''"), strict=True)),
-}
-_UNSEEN = (
-    "\u00ad\u034f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0f\ufeff\U000e0000-\U000e007f"
+_UNSEEN = re.compile(
+    "[\u00ad\u034f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0f\ufeff\U000e0000-\U000e007f]"
 )
-_ANY_UNSEEN = re.compile(f"[{_UNSEEN}]")
 
 
-@dataclass(frozen=True, slots=True)
+class _Plain(dict[int, int]):
+    """Character → its plain one."""
+
+    def __missing__(self, code: int) -> int:
+        sign = chr(code)
+        plain = code - 0xFEE0 if 0xFF01 <= code <= 0xFF5E else code
+        if (kind := category(sign)) == "Nd":
+            plain = 0x30 + decimal(sign)
+        elif kind == "Zs":
+            plain = 0x20
+        elif kind == "Pd" or sign == "−":
+            plain = 0x2D
+        if len(self) < 1 << 14:  # a hostile text may hold all characters there are
+            self[code] = plain
+        return plain
+
+
+_PLAIN = _Plain({**dict.fromkeys(map(ord, "“”„‟"), ord('"')), **dict.fromkeys(map(ord, "‘’‚‛"), ord("'"))})
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Folded:
     text: str
     places: Sequence[int] | None = None  # of each character in the original; None: where it stands here
 
     def original(self, start: int, end: int) -> tuple[int, int]:
-        if self.places is None:
-            return start, end
-        return self.places[start], self.places[end - 1] + 1
-
-    def __repr__(self) -> str:
-        return f"Folded({len(self.text)} characters)"
+        return (start, end) if self.places is None else (self.places[start], self.places[end - 1] + 1)
 
 
 def fold(text: str) -> Folded:
     if text.isascii():
         return Folded(text)
     plain = text.translate(_PLAIN)  # one character for one
-    if not _ANY_UNSEEN.search(plain):
+    if not _UNSEEN.search(plain):
         return Folded(plain)
-    places = [at for at, sign in enumerate(plain) if not _ANY_UNSEEN.match(sign)]
+    places = [at for at, sign in enumerate(plain) if not _UNSEEN.match(sign)]
     return Folded("".join(plain[at] for at in places), places)
 
 
-class Words(NamedTuple):
-    phone: str  # the thing itself: phone, Tel., Handy
-    call: str  # what one does with it: the number follows at once
-    reach: str  # the same, with something in between: reached on …
-    person: str  # whom: `call me`
-    password: str
-    link: str  # between the word and the value: is, on, at
+@cache
+def _languages() -> list[dict[str, Any]]:
+    files = Path(__file__).with_name("languages").glob("*.toml")
+    return [tomllib.loads(file.read_text("utf-8")) for file in sorted(files)]
 
 
-WORDS = {
-    language: Words(**entry)
-    for language, entry in tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8")).items()
-}
-LANGUAGES = tuple(WORDS)
+def all_words(field: str) -> frozenset[str]:
+    """The words of a field in all languages."""
+    return frozenset(word for language in _languages() for word in language.get(field, "").split())
+
+
+def any_pattern(field: str, table: str = "") -> str:
+    """A pattern that fits what fits the field's in any language, the longest first."""
+    languages = [language.get(table, {}) if table else language for language in _languages()]
+    choices = dict.fromkeys(choice for each in languages if (choice := each.get(field)))
+    if table:
+        return "|".join(choices)
+    words = dict.fromkeys(word for choice in choices for word in choice.split("|"))
+    return "|".join(sorted(words, key=len, reverse=True))
+
+
+def all_patterns(field: str) -> list[str]:
+    """The patterns of a field in all languages."""
+    return [pattern for language in _languages() for pattern in language.get(field, ())]
 
 
 class Labels(NamedTuple):
@@ -134,40 +133,26 @@ class Labels(NamedTuple):
     password_words: tuple[str, ...]  # in small letters; without one of them no pattern needs to be tried
 
 
-def labels(languages: Iterable[str]) -> Labels:
-    chosen = tuple(dict.fromkeys(languages))
-    for language in chosen:
-        if language not in WORDS:
-            raise UsageError(
-                f"the redactor knows no words of the language {language!r}",
-                hint=f"it knows those of {', '.join(LANGUAGES)}; patterns and check digits need none",
-            )
-    return _labels(chosen)
-
-
 @cache
-def _labels(languages: tuple[str, ...]) -> Labels:
-    def any_of(field: str) -> str:
-        words = dict.fromkeys(word for each in languages for word in getattr(WORDS[each], field).split("|"))
-        return (
-            "|".join(sorted(map(re.escape, words), key=len, reverse=True)).replace("\\ \\?", " ?").replace("\\ ", " ")
-        )
-
+def labels() -> Labels:
     number = r"(?:[ -]?(?:numbers?|no\.?|nr\.?|nummer|numero|número|numéro|num\.?|n°|№))?"
-    link = rf"(?: ?(?:{any_of('link')})(?= ))?"
+    link = any_pattern("link")
     between = r"[ \t:.=#|>/-]{0,5}"
-    phone = rf"(?i)(?<![^\W\d_])(?:{any_of('phone')})(?:s|\.)?{number}(?: ?\([^()\d\n]{{1,24}}\))?{link}{between}$"
-    person = rf"(?: (?:{any_of('person')})(?![^\W\d_]))?"
-    call = (
-        rf"(?i)(?<![^\W\d_])(?:(?:{any_of('call')}){person}{between}"
-        rf"|(?:{any_of('reach')}|{any_of('call')})(?![^\W\d_])[^\d\n.!?:]{{0,30}}?"
-        rf"(?:(?<= )(?:{any_of('link')}|number) |:){between})$"
+    phone = (
+        rf"(?i)(?<![^\W\d_])(?:{any_pattern('phone')})(?:s|\.)?{number}(?: ?\([^()\d\n]{{1,24}}\))?"
+        rf"(?: ?(?:{link})(?= ))?{between}$"
     )
-    word = rf"(?<![^\W\d_])(?:{any_of('password')})(?![^\W\d_])"
-    plain = tuple(dict.fromkeys(word.split(" ?")[0] for each in languages for word in WORDS[each].password.split("|")))
+    call = (
+        rf"(?i)(?<![^\W\d_])(?:(?:{any_pattern('call')})(?: (?:{any_pattern('person')})(?![^\W\d_]))?{between}"
+        rf"|(?:{any_pattern('reach')}|{any_pattern('call')})(?![^\W\d_])[^\d\n.!?:]{{0,30}}?"
+        rf"(?:(?<= )(?:{link}|number) |:){between})$"
+    )
+    words = any_pattern("password")
+    word = rf"(?<![^\W\d_])(?:{words})(?![^\W\d_])"
     name = rf"(?i){word}[\"'` )\]]{{0,3}}[ \t]{{0,4}}$"
     of_what = r"(?: (?:for|of|to|für|von|pour|de|para|per|voor) [^\n:=]{1,40}?)?"
-    password = rf"(?i){word}{of_what}[ ,]{{1,2}}(?:{any_of('link')}) (?:now |still |jetzt )?"
+    password = rf"(?i){word}{of_what}[ ,]{{1,2}}(?:{link}) (?:now |still |jetzt )?"
+    plain = tuple(word.split(" ?")[0] for word in words.split("|"))
     return Labels(re.compile(phone), re.compile(call), re.compile(password), re.compile(name), plain)
 
 
@@ -233,7 +218,8 @@ def essence(kind: str, value: str) -> str:
     """A value without what may differ between two mentions of the same."""
     if kind == "person":
         words = _WORD.findall(re.sub(r"['’]s\b", "", value).casefold())
-        return " ".join(word for word in words if word not in TITLES and len(word) > 1) or value.casefold()
+        titles = all_words("titles")
+        return " ".join(word for word in words if word not in titles and len(word) > 1) or value.casefold()
     if kind in {"card", "iban", "phone", "national_id"}:
         return "".join(sign for sign in value.casefold() if sign.isalnum())
     if kind in {"email", "address", "location"}:

@@ -1,11 +1,10 @@
-"""Keys and tokens by the marks their makers give them, private keys, and long strings that can be nothing else.
+"""Keys and tokens by the marks their makers give them, private keys, long strings that can be nothing else, and secrets
+by what is written before them: `password=…`, `"client_secret": "…"`, `Authorization: Bearer …`, the user and password
+in an address, and "the password is …".
 
 In the spirit of detect-secrets, whose rules these were held against (tests/research/governance/test_keys.py). It is not
 used itself: it names a type where a place is needed, takes four milliseconds for a thousand characters and loads an
 HTTP client to try out what it finds at the maker's.
-
-Secrets by what is written before them: `password=…`, `"client_secret": "…"`, `Authorization: Bearer …`, the user and
-password in an address, and "the password is …".
 
 A name that means a password takes any value behind `=`. Names that often mean something else (token, key, secret) take
 only what looks like no word.
@@ -19,33 +18,11 @@ from collections.abc import Callable, Iterator
 from math import log2
 from typing import NamedTuple
 
-from research.governance.findings import Finding, Labels
+from research.governance.findings import Finding, Labels, labels
+from research.governance.patterns import TABLES
 
 _RUN = re.compile(r"(?<!\S)\S{16,}+")  # every mark below is at least that long with its token
-
-# Possessive, and each begins where no letter or figure stands before: a text made of beginnings is read once.
-_MARKED = re.compile(
-    r"(?<![A-Za-z0-9])(?:"
-    r"(?:AKIA|ASIA|ABIA|ACCA|A3T[A-Z0-9])[A-Z0-9]{16}(?![A-Z0-9])"  # Amazon
-    r"|AIza[\w-]{35}|ya29\.[\w-]{20,}+|GOCSPX-[\w-]{28}"  # Google
-    r"|gh[pousr]_[A-Za-z0-9]{36,255}+|github_pat_\w{22,255}+"
-    r"|(?:glpat|gldt|glft|glsoat|glrt|glcbt|glimt|glptt|glagent|gloas|glffct)-[\w.-]{20,}+|GR1348941[\w-]{20,}+"
-    r"|xox[abeoprs]-[\w-]{10,}+|xapp-\d-[\w-]{20,}+|xwfp-[\w-]{20,}+"  # Slack
-    r"|hooks\.slack\.com/(?:services|workflows)/[\w/-]{20,}+|discord(?:app)?\.com/api/webhooks/\d{16,20}/[\w-]{40,}+"
-    r"|(?:sk|rk|pk)_(?:live|test|prod)_[A-Za-z0-9]{16,}+|whsec_[A-Za-z0-9+/=]{24,}+"  # Stripe
-    r"|sk-[\w-]{20,}+|hf_[A-Za-z0-9]{30,}+|api_org_[A-Za-z]{30,}+|gsk_[A-Za-z0-9]{40,}+|xai-[\w-]{40,}+"  # models
-    r"|r8_[A-Za-z0-9]{37}|pplx-[A-Za-z0-9]{40,}+|nvapi-[\w-]{40,}+"
-    r"|npm_[A-Za-z0-9]{36}|pypi-[\w-]{50,}+|rubygems_[a-f0-9]{48}|dckr_pat_[\w-]{20,}+|oy2[a-z0-9]{43}"  # packages
-    r"|do[opr]_v1_[a-f0-9]{64}|dapi[a-f0-9]{32}(?:-\d)?|hv[sbr]\.[\w-]{24,}+|dp\.(?:pt|st|ct|sa)\.\w{40,}+"
-    r"|SG\.[\w-]{16,32}+\.[\w-]{16,64}+|key-[0-9a-f]{32}|[0-9a-f]{32}-us\d{1,2}|(?:AC|SK)[0-9a-f]{32}"  # mail, calls
-    r"|\d{8,10}:AA[\w-]{33}|[MNO][\w-]{23,25}\.[\w-]{6}\.[\w-]{27,38}"  # Telegram, Discord
-    r"|shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}|sq0[a-z]{3}-[\w-]{22,43}+|EAAA[\w-]{60}"  # Shopify, Square
-    r"|ATATT3[\w=-]{100,}+|ATCTT3[\w=-]{100,}+|lin_api_\w{32,}+|ntn_\w{40,}+|secret_[A-Za-z0-9]{43}|figd_[\w-]{36,}+"
-    r"|glsa_\w{32,}+|sntry[su]_[\w=+/-]{40,}+|PMAK-[a-f0-9-]{50,}+|NRAK-[A-Z0-9]{27}|AGE-SECRET-KEY-1[A-Z0-9]{50,}+"
-    r"|EAACEdEose0cBA\w{10,}+|tskey-[\w-]{20,}+|pul-[a-f0-9]{40}|CFPAT-[\w-]{40,}+|AKC[A-Za-z0-9]{20,}+"
-    r"|[\w.~-]{3}\dQ~[\w.~-]{31,34}"  # Azure
-    r")"
-)
+_MARKED = re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(TABLES['tokens'].values())})")
 _JWT = re.compile(r"(?<![\w.-])eyJ[\w-]{8,}+\.[\w-]{8,}+(?:\.[\w-]*+){0,3}")
 _BLOCK = re.compile(r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)?-----|PuTTY-User-Key-File-\d")
 _BLOCK_END = re.compile(r"-----END [A-Z0-9 ]{0,48}-----|Private-MAC: ?[0-9a-f]{0,128}")
@@ -129,44 +106,50 @@ _NO_VALUE = re.compile(
     r"[.,;:!)]?$"
 )
 _CODE = re.compile(r"[A-Za-z_][\w.]{0,128}+\(|[a-z_]{1,64}+(?:\.[a-z_]{1,64}+){1,8}+$")
-
-_SECRET_WORDS = "(?:password|passwd|passphrase|pwd|secret|token|api[_-]?key)"
-
-
-class _Assignment(NamedTuple):
-    kind: str  # password, token or short
-    sign: str
-    name: int  # where the name begins
-    after: int  # where the value may begin
-    scheme: bool  # whether a scheme (Bearer, Basic) stands before the value
+_SECRET = "(?:password|passwd|passphrase|pwd|secret|token|api[_-]?key)"
 
 
-def assigned(text: str, labels: Labels) -> Iterator[Finding]:
-    lowered = text.lower()
-    told = any(word in lowered for word in labels.password_words)
+def assigned(text: str) -> Iterator[Finding]:
+    words, lowered = labels(), text.lower()
+    spoken = any(word in lowered for word in words.password_words)
     for sign in _SIGN.finditer(text):
-        before = max(0, sign.start() - 80)
-        named = _NAME.search(text, before, sign.start())
-        if named is None:
-            continue
-        name = _plain(named[2])
-        kind = _kind(name) or _kind(_plain(named[1] or "") + name)
-        if not kind and told and labels.password_name.search(text, before, sign.start()):
-            kind = "password"
-        if not kind:
-            continue
-        scheme = _SCHEME.match(text, sign.end())
-        after = scheme.end() if scheme else sign.end()
-        span = _value(text, _Assignment(kind, sign.group(), named.start(2), after, bool(scheme)))
-        if span and _plain(text[slice(*span)]) != name:
-            yield Finding(*span, "password" if kind == "password" else "key")
+        found = _assigned(text, sign, words if spoken else None)
+        if found is not None:
+            yield found
     for shape in _SHAPES:
         if shape.needed in lowered:
             for match in shape.pattern.finditer(text):
                 if not _NO_VALUE.match(match["value"]) and shape.fits(match["value"]):
                     yield Finding(*match.span("value"), shape.kind)
-    if told:
-        yield from _told(text, labels)
+    if spoken:
+        yield from _spoken(text, words)
+
+
+def _assigned(text: str, sign: re.Match[str], words: Labels | None) -> Finding | None:
+    """What stands behind a sign (= or :), if a name before it says that it is a secret."""
+    before = max(0, sign.start() - 80)
+    named = _NAME.search(text, before, sign.start())
+    if named is None:
+        return None
+    name = _plain(named[2])
+    kind = _kind(name) or _kind(_plain(named[1] or "") + name)
+    if not kind and words is not None and words.password_name.search(text, before, sign.start()):
+        kind = "password"
+    if not kind:
+        return None
+    scheme = _SCHEME.match(text, sign.end())
+    found, quoted = _value(text, scheme.end() if scheme else sign.end())
+    start, end = found
+    value = text[start:end]
+    if len(value) < 3 or _NO_VALUE.match(value) or (not quoted and _CODE.match(value)) or _plain(value) == name:
+        return None
+    if kind == "password":
+        fits = value.count(" ") <= 5 if quoted else "=" in sign.group() or sign.group() == "%3D"
+        fits = fits or is_mixed(value) or (not quoted and _alone(text, named.start(2), end))
+        return Finding(start, end, "password") if fits else None
+    fits = len(value) >= (4 if kind == "short" else 8) and " " not in value
+    fits = fits and (looks_random(value) if scheme else is_mixed(value))
+    return Finding(start, end, "key") if fits else None
 
 
 def _plain(name: str) -> str:
@@ -181,41 +164,30 @@ def _kind(name: str) -> str:
     return "short" if _SHORT.search(name) else ""
 
 
-def _value(text: str, given: _Assignment) -> tuple[int, int] | None:
-    """Where the value stands, or None for what is none: a variable, a call, a word of prose."""
-    quoted = _QUOTED.match(text, given.after)
-    found = quoted or _BARE.match(text, given.after)
-    if found is None:
-        return None
-    start, end = found.span("value")
-    if not quoted:
-        cut = _NEXT.search(text, start, end)
-        start, end = _trimmed(text, start, cut.start() if cut else end)
-    value = text[start:end]
-    if len(value) < 3 or _NO_VALUE.match(value) or (not quoted and _CODE.match(value)):
-        return None
-    if given.kind == "password":
-        fits = value.count(" ") <= 5 if quoted else "=" in given.sign or given.sign == "%3D"
-        fits = fits or _is_mixed(value) or (not quoted and _alone(text, given.name, end))
-    else:
-        least = 4 if given.kind == "short" else 8
-        fits = len(value) >= least and " " not in value and (looks_random(value) if given.scheme else _is_mixed(value))
-    return (start, end) if fits else None
+def _value(text: str, at: int) -> tuple[tuple[int, int], bool]:
+    """Where the value stands that begins here, and whether in quotes. Of one without quotes not what belongs to the
+    sentence around; a ! or ? may belong to a password."""
+    if quoted := _QUOTED.match(text, at):
+        return quoted.span("value"), True
+    bare = _BARE.match(text, at)
+    if bare is None:
+        return (at, at), False
+    start, end = bare.span("value")
+    if cut := _NEXT.search(text, start, end):
+        end = cut.start()
+    return (start, _trimmed(text, start, end)), False
 
 
-def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
-    """Without what belongs to the sentence around. A ! or ? may belong to the password."""
+def _trimmed(text: str, start: int, end: int) -> int:
     while end > start and text[end - 1] in ".,;:)]}\\":
         end -= 1
-    return start, end
+    return end
 
 
-def _is_mixed(value: str) -> bool:
+def is_mixed(value: str) -> bool:
     """No word and no number: letters with figures or signs, or a jumble of capitals."""
     letters = any(sign.isalpha() for sign in value)
-    figures = any(sign.isdigit() for sign in value)
-    signs = any(sign in "!@#$%^&*+=?~|" for sign in value)
-    if letters and (figures or signs):
+    if letters and any(sign.isdigit() or sign in "!@#$%^&*+=?~|" for sign in value):
         return True
     return len(value) >= 20 and value.lower() != value and entropy(value) > 3.5
 
@@ -227,70 +199,39 @@ def _alone(text: str, name: int, end: int) -> bool:
     return not text[begin:name].strip(" \t-\"'*>") and not rest
 
 
-def _told(text: str, labels: Labels) -> Iterator[Finding]:
+def _spoken(text: str, words: Labels) -> Iterator[Finding]:
     """The password is …"""
-    for match in labels.password.finditer(text):
+    for match in words.password.finditer(text):
         value = _QUOTED.match(text, match.end()) or _BARE.match(text, match.end())
         if value is not None:
-            start, end = _trimmed(text, *value.span("value"))
-            if end - start >= 5 and _is_mixed(text[start:end]) and not _NO_VALUE.match(text[start:end]):
+            start, end = value.start("value"), _trimmed(text, *value.span("value"))
+            if end - start >= 5 and is_mixed(text[start:end]) and not _NO_VALUE.match(text[start:end]):
                 yield Finding(start, end, "password")
+
+
+_FITS: dict[str, Callable[[str], bool]] = {
+    "": bool,
+    "looks_random": looks_random,
+    "is_mixed": is_mixed,
+    "is_no_number": lambda value: not value.isdigit(),
+}
 
 
 class _Shape(NamedTuple):
     """What needs no name and sign."""
 
-    needed: str  # a part of it, in small letters; without it the pattern need not be tried
+    needed: str
     pattern: re.Pattern[str]
     fits: Callable[[str], bool]
-    kind: str = "password"
+    kind: str
 
 
-def _no_number(value: str) -> bool:
-    return not value.isdigit()
-
-
-_SHAPES = (
-    _Shape("bearer", re.compile(r"(?i)(?<!\w)bearer[ \t]{1,4}[\"']?(?P<value>[\w.~+/=-]{16,}+)"), looks_random, "key"),
-    # scheme://user:password@host
+_SHAPES = tuple(
     _Shape(
-        "://",
-        re.compile(r"(?<=://)[^\s:/@\"'<>]{0,128}+:(?!\d{1,5}/)(?P<value>[^\s\"'<>]{1,256})@(?=[\w\[])"),
-        lambda value: True,
-    ),
-    # --password …
-    _Shape(
-        "--",
-        re.compile(rf"(?<!\S)--?[\w-]{{0,40}}?{_SECRET_WORDS}[ \t]{{1,4}}[\"']?(?P<value>[^\s\"'<>]{{4,512}}+)"),
-        _no_number,
-    ),
-    # curl -u user:password
-    _Shape(
-        "curl",
-        re.compile(r"(?<!\w)(?:-u|--user)[ =]{0,2}[\"']?[^\s:\"'<>]{1,64}+:(?P<value>[^\s\"'<>]{3,256}+)"),
-        _no_number,
-    ),
-    # <password>…</password>
-    _Shape(
-        "</",
-        re.compile(rf"(?i)<[\w.-]{{0,40}}{_SECRET_WORDS}[\w.-]{{0,20}}>(?P<value>[^<>\n]{{1,512}}+)</"),
-        lambda value: True,
-    ),
-    # define('DB_PASSWORD', '…')
-    _Shape(
-        "',",
-        re.compile(rf"(?i)'[\w.-]{{0,40}}{_SECRET_WORDS}[\w.-]{{0,20}}' ?, ?'(?P<value>[^'\n]{{4,256}}+)'"),
-        _is_mixed,
-    ),
-    _Shape(
-        '",',
-        re.compile(rf'(?i)"[\w.-]{{0,40}}{_SECRET_WORDS}[\w.-]{{0,20}}" ?, ?"(?P<value>[^"\n]{{4,256}}+)"'),
-        _is_mixed,
-    ),
-    # machine … login … password …
-    _Shape(
-        "login",
-        re.compile(r"(?<!\S)login\s{1,8}\S{1,128}\s{1,8}password\s{1,8}(?P<value>\S{1,256}+)"),
-        lambda value: True,
-    ),
+        each["needed"],
+        re.compile(each["shape"].replace("SECRET", _SECRET)),
+        _FITS[each.get("fits", "")],
+        each.get("kind", "password"),
+    )
+    for each in TABLES["secret"]
 )

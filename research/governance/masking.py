@@ -23,21 +23,17 @@ import stat
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from html import escape
-from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 from unicodedata import normalize
 from urllib.parse import quote, quote_plus
 
 from research.errors import UsageError
-from research.files import is_inside
-from research.governance.findings import Placeholders
+from research.files import is_inside, read_checked
 from research.governance.keys import find_keys as looks_like_keys
-from research.governance.redaction import NumberingRedactor, RedactorProtocol
-from research.secret import KEYRING_SERVICE, Secret
+from research.secret import Secret, keyring_entry
 
 _PLACEHOLDER = re.compile(r"§§secret\(([A-Za-z_][A-Za-z0-9_.-]{0,63})\)")
-_PROBE = 4  # characters of a form's beginning that are looked for first
 _PART = 8  # characters of a value in a row that give it away
 
 
@@ -46,10 +42,8 @@ class _Form(NamedTuple):
     key: str
 
 
-class _Span(NamedTuple):
-    start: int
-    end: int
-    key: str
+_Span = tuple[int, int, str]
+"""Start, end, and the key of what stands there."""
 
 
 class SecretMasker:
@@ -73,6 +67,8 @@ class SecretMasker:
         stream = self.stream()
         return stream.feed(text) + stream.end()
 
+    redact = mask
+
     def stream(self) -> MaskingStream:
         return MaskingStream(self._forms())
 
@@ -95,31 +91,6 @@ class SecretMasker:
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError("secrets are not pickled")
-
-
-class MaskingRedactor:
-    """Known secrets first, then whatever another redactor takes out."""
-
-    def __init__(self, masker: SecretMasker, redactor: RedactorProtocol) -> None:
-        self._masker = masker
-        self._redactor = redactor
-
-    def redact(self, text: str) -> str:
-        return self._redactor.redact(self._masker.mask(text))
-
-    def within(self, placeholders: Placeholders) -> RedactorProtocol:
-        inner = self._redactor
-        return MaskingRedactor(
-            self._masker, inner.within(placeholders) if isinstance(inner, NumberingRedactor) else inner
-        )
-
-    def warm_up(self) -> None:
-        warm = getattr(self._redactor, "warm_up", None)
-        if warm is not None:
-            warm()
-
-    def __repr__(self) -> str:
-        return f"MaskingRedactor({self._masker!r}, {self._redactor!r})"
 
 
 class MaskingStream:
@@ -166,20 +137,20 @@ class MaskingStream:
         if last:
             spans += _ending(buffer, forms)
         cut = len(buffer) if last else min((_opens_at(buffer, form) for form in forms), default=len(buffer))
-        return self._masked(buffer, sorted(spans, key=lambda span: (span.start, -span.end)), cut)
+        return self._masked(buffer, sorted(spans, key=lambda span: (span[0], -span[1])), cut)
 
     def _masked(self, buffer: str, spans: list[_Span], cut: int) -> str:
         """The buffer up to `cut`, a placeholder for each span; overlapping ones of the same key have one together."""
         shown, reach, before = [], self._covered, self._last
-        for span in spans:
-            if span.start >= cut:
+        for start, end, key in spans:
+            if start >= cut:
                 break
-            if span.end <= reach:
+            if end <= reach:
                 continue
-            shown.append(buffer[reach : span.start])
-            if span.start >= reach or span.key != before:
-                shown.append(placeholder(span.key))
-            reach, before = span.end, span.key
+            shown.append(buffer[reach:start])
+            if start >= reach or key != before:
+                shown.append(placeholder(key))
+            reach, before = end, key
         shown.append(buffer[reach:cut])
         self._held, self._covered, self._last = buffer[cut:], max(0, reach - cut), before if reach > cut else ""
         return "".join(shown)
@@ -189,23 +160,17 @@ def _occurrences(text: str, form: _Form) -> Iterator[_Span]:
     """All of them, overlapping ones too."""
     at = text.find(form.text)
     while at >= 0:
-        yield _Span(at, at + len(form.text), form.key)
+        yield at, at + len(form.text), form.key
         at = text.find(form.text, at + 1)
 
 
 def _opens_at(text: str, form: _Form) -> int:
     """Where the end of a text may be the beginning of a form; the text's length if nowhere."""
     at = max(0, len(text) - len(form.text) + 1)
-    while len(text) - at >= _PROBE:
-        at = text.find(form.text[:_PROBE], at)
-        if at < 0:
-            break
+    while (at := text.find(form.text[0], at)) >= 0:
         if form.text.startswith(text[at:]):
             return at
         at += 1
-    for short in range(max(0, len(text) - _PROBE + 1), len(text)):
-        if form.text.startswith(text[short:]):
-            return short
     return len(text)
 
 
@@ -216,7 +181,7 @@ def _beginning(text: str, forms: tuple[_Form, ...]) -> Iterator[_Span]:
             continue
         for size in range(min(len(form.text) - 1, len(text)), max(_PART, len(form.text) // 2) - 1, -1):
             if form.text.endswith(text[:size]) or (size == len(text) and text in form.text):
-                yield _Span(0, size, form.key)
+                yield 0, size, form.key
                 break
 
 
@@ -225,7 +190,7 @@ def _ending(text: str, forms: tuple[_Form, ...]) -> Iterator[_Span]:
     for form in forms:
         start = _opens_at(text, form)
         if len(text) - start >= min(_PART, len(form.text) // 2 + 1):
-            yield _Span(start, len(text), form.key)
+            yield start, len(text), form.key
 
 
 def _forms(value: str) -> Iterator[str]:
@@ -350,19 +315,17 @@ def _check(key: str, value: str, keys: Iterable[str]) -> None:
 
 
 def _from_keyring(key: str) -> str:
-    if find_spec("keyring") is None:
+    value, problem = keyring_entry(key)
+    if problem == "missing":
         raise UsageError(
             f"the secret {key} is to come from the keyring, and the package keyring is not installed",
             hint="pip install 'ctx-research[keyring]'",
         )
-    import keyring
-    from keyring.errors import KeyringError
-
-    try:
-        return keyring.get_password(KEYRING_SERVICE, key) or ""
-    except KeyringError:
-        pass  # raised below, where nothing hangs on to what the keyring said
-    raise UsageError(f"the secret {key} cannot be read from the keyring", hint="unlock it, or name a variable instead")
+    if problem:
+        raise UsageError(
+            f"the secret {key} cannot be read from the keyring", hint="unlock it, or name a variable instead"
+        )
+    return value
 
 
 def _from_file(path: Path, ingested: tuple[Path, ...]) -> dict[str, str]:
@@ -372,12 +335,13 @@ def _from_file(path: Path, ingested: tuple[Path, ...]) -> dict[str, str]:
                 f"{path} holds secrets and lies in {folder}, whose files are ingested",
                 hint="move it elsewhere; what is ingested can be asked for",
             )
+
+    def check(status: os.stat_result) -> None:
+        if not stat.S_ISREG(status.st_mode) or status.st_mode & 0o077 or status.st_uid != os.geteuid():
+            raise UsageError(f"{path} can be read by others, and holds secrets", hint=f"chmod 600 {path}")
+
     try:
-        with path.open("rb") as file:
-            status = os.fstat(file.fileno())  # of what was opened, whatever lies there by now
-            if not stat.S_ISREG(status.st_mode) or status.st_mode & 0o077 or status.st_uid != os.geteuid():
-                raise UsageError(f"{path} can be read by others, and holds secrets", hint=f"chmod 600 {path}")
-            content = file.read(_LARGEST + 1)
+        content = read_checked(path, check, most=_LARGEST + 1)
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}", hint="see that it is there, or take it out") from None
     if len(content) > _LARGEST:

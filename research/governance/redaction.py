@@ -2,10 +2,8 @@
 
 `BaseRedactor` needs nothing but this package: keys, tokens and passwords, and with `kinds="pii"` mail addresses, cards,
 accounts, telephone and identity numbers too. For names and addresses of people it takes a language model:
-`research.governance.presidio`. Any other class with `redact(text) -> str` may stand in their place; whoever calls one
-does it through `SafeRedactor`, so that a text whose redactor fails is dropped and never passes raw.
-
-Redaction that fails closed: a text comes out made safe, or not at all.
+`research.governance.people`. Any other class with `redact(text) -> str` may stand in their place; whoever calls one
+does it through `SafeRedactor`, which fails closed: a text comes out made safe, or not at all.
 
 A redactor that raises, hangs, answers nonsense or cannot be loaded costs the texts it was given. Of them nothing is
 told but how many and why (`error`, `timeout`, `unavailable`): no text, no message of an exception, no traceback,
@@ -20,12 +18,12 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeVar, cast, runtime_checkable
 
 from research.errors import CtxError, RedactionError, UsageError
 from research.governance.findings import (
     KINDS,
-    LANGUAGES,
     MODEL_KINDS,
     OPTIONAL_KINDS,
     PATTERN_KINDS,
@@ -35,12 +33,10 @@ from research.governance.findings import (
     Placeholders,
     essence,
     fold,
-    labels,
     merged,
 )
 from research.governance.keys import assigned, find_keys
-from research.governance.patterns import addresses_of_machines, cards, emails, hardware_addresses, ibans, national_ids
-from research.governance.phones import phones
+from research.governance.patterns import cards, emails, ibans, ips, macs, national_ids, phones
 from research.observe import NullRecorder, Recorder, logger_of
 from research.parallel import Workers
 
@@ -54,6 +50,17 @@ SECRETS = frozenset(SECRET_KINDS)
 PII = SECRETS | frozenset(PATTERN_KINDS)
 BASE_KINDS = PII | frozenset(OPTIONAL_KINDS)
 
+_FINDERS: Sequence[tuple[frozenset[str], Callable[[str], Iterator[Finding]]]] = (
+    (SECRETS, find_keys),
+    (SECRETS, assigned),
+    (frozenset({"email"}), emails),
+    (frozenset({"iban"}), ibans),
+    (frozenset({"card"}), cards),
+    (frozenset({"national_id"}), national_ids),
+    (frozenset({"phone"}), phones),
+    (frozenset({"ip"}), ips),
+    (frozenset({"mac"}), macs),
+)
 _KEPT = re.compile(rf"{PLACEHOLDER.pattern}|§§secret\([\w.-]{{1,64}}\)")  # what an earlier pass has put there
 
 
@@ -68,9 +75,14 @@ class RedactorProtocol(Protocol):
 class NumberingRedactor(RedactorProtocol, Protocol):
     """One whose placeholders can be shared by several texts."""
 
-    def within(self, placeholders: Placeholders) -> RedactorProtocol:
-        """The same redactor with the numbers of one context."""
+    def within(self, placeholders: Placeholders) -> Callable[[str], str]:
+        """`redact` with the numbers of one context."""
         ...
+
+
+def redacting(redactor: RedactorProtocol, placeholders: Placeholders) -> Callable[[str], str]:
+    """Return `redact`, with the numbers of one context where the redactor has any."""
+    return redactor.within(placeholders) if isinstance(redactor, NumberingRedactor) else redactor.redact
 
 
 class NoopRedactor:
@@ -80,36 +92,50 @@ class NoopRedactor:
         return text
 
 
-class SpanRedactor:
-    """What redactors share that say where something stands: allow list, overlaps, placeholders."""
+class BaseRedactor:
+    """Rules only: quick, offline, the same everywhere.
 
-    def __init__(self, allow: Iterable[str] = ()) -> None:
-        self._allowed = allowed_pattern(allow)
+    `kinds` is "secrets", "pii" or names out of `BASE_KINDS` ("ip" and "mac" are in neither). `allow` has words that
+    stay, `*` standing for anything.
+    """
 
-    def findings(self, text: str) -> Iterator[Finding]:
-        raise NotImplementedError
+    def __init__(self, kinds: str | Iterable[str] = "secrets", allow: Iterable[str] = ()) -> None:
+        self.kinds = _kinds(kinds)
+        words = [word.strip() for word in allow if word.strip()]
+        joined = "|".join(".*".join(map(re.escape, word.split("*"))) for word in words)
+        self._allowed = re.compile(joined, re.I | re.S) if words else None
 
-    def known_findings(self, text: str, placeholders: Placeholders) -> Iterator[Finding]:
-        """What is known from other texts of the same context; nothing, where rules see all there is."""
-        return iter(())
+    def findings(self, text: str, placeholders: Placeholders | None) -> Iterator[Finding]:
+        """What the rules find in a folded text, and what is known from other texts of the context."""
+        for kinds, finder in _FINDERS:
+            if kinds & self.kinds:
+                yield from finder(text)
 
     def find(self, text: str, placeholders: Placeholders | None = None) -> list[Finding]:
         """What has to go, in order and without overlaps, and without what is allowed to stay."""
         kept = [match.span() for match in _KEPT.finditer(text)] if "<" in text or "§§" in text else []
-        found = [*self.findings(text), *(self.known_findings(text, placeholders) if placeholders else ())]
+        folded = fold(text)
+        found = (
+            Finding(*folded.original(start, end), kind)
+            for start, end, kind in self.findings(folded.text, placeholders)
+            if kind in self.kinds
+        )
         return merged(each for each in found if not self._stays(text, each, kept))
 
     def redact(self, text: str, placeholders: Placeholders | None = None) -> str:
         """The text with `<KIND_n>` for each finding. Without placeholders of a context the numbers are this text's."""
-        placeholders = Placeholders() if placeholders is None else placeholders
+        names = placeholders or Placeholders()
         parts, at = [], 0
         for start, end, kind in self.find(text, placeholders):
-            parts += [text[at:start], placeholders.name(kind, text[start:end])]
+            parts += [text[at:start], names.name(kind, text[start:end])]
             at = end
         return "".join([*parts, text[at:]])
 
-    def within(self, placeholders: Placeholders) -> RedactorProtocol:
-        return _Within(self, placeholders)
+    def within(self, placeholders: Placeholders) -> Callable[[str], str]:
+        return partial(self.redact, placeholders=placeholders)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(sorted(self.kinds))})"
 
     def _stays(self, text: str, finding: Finding, kept: Sequence[tuple[int, int]]) -> bool:
         """What is allowed stays, and what an earlier pass has put there. A secret that reaches beyond it goes."""
@@ -122,60 +148,47 @@ class SpanRedactor:
         return bool(self._allowed.fullmatch(value) or self._allowed.fullmatch(essence(finding.kind, value)))
 
 
-class _Within:
-    def __init__(self, redactor: SpanRedactor, placeholders: Placeholders) -> None:
-        self._redactor = redactor
-        self._placeholders = placeholders
+def _kinds(kinds: str | Iterable[str]) -> frozenset[str]:
+    if isinstance(kinds, str):
+        kinds = {"secrets": SECRETS, "pii": PII}.get(kinds, {kinds})
+    named = frozenset(kinds)
+    unknown = sorted(named - BASE_KINDS)
+    if unknown:
+        model = f"; {', '.join(MODEL_KINDS)} need PresidioRedactor" if set(unknown) & set(KINDS) else ""
+        raise UsageError(
+            f"the base redactor knows no kind {unknown[0]!r}{model}",
+            hint=f"choose from: secrets, pii, {', '.join(kind for kind in KINDS if kind in BASE_KINDS)}",
+        )
+    return named
 
-    def redact(self, text: str) -> str:
-        return self._redactor.redact(text, self._placeholders)
 
+class Chain:
+    """Redactors one after the other, with the numbers of one context."""
 
-class BaseRedactor(SpanRedactor):
-    """Rules only: quick, offline, the same everywhere.
+    def __init__(self, *redactors: RedactorProtocol) -> None:
+        self._redactors = redactors
 
-    `kinds` is "secrets", "pii" or names out of `BASE_KINDS` ("ip" and "mac" are in neither). `allow` has words that
-    stay, `*` standing for anything. `languages` says whose words for "password" and "phone" are known; all by default.
-    """
+    def redact(self, text: str, placeholders: Placeholders | None = None) -> str:
+        for each in self._redactors:
+            text = (each.redact if placeholders is None else redacting(each, placeholders))(text)
+        return text
 
-    def __init__(
-        self,
-        kinds: str | Iterable[str] = "secrets",
-        allow: Iterable[str] = (),
-        languages: Iterable[str] = LANGUAGES,
-    ) -> None:
-        super().__init__(allow)
-        self.kinds = _kinds(kinds)
-        self.languages = tuple(languages)
-        self._labels = labels(self.languages)
+    def within(self, placeholders: Placeholders) -> Callable[[str], str]:
+        return partial(self.redact, placeholders=placeholders)
 
-    def findings(self, text: str) -> Iterator[Finding]:
-        folded = fold(text)
-        for start, end, kind in self._findings(folded.text):
-            if kind in self.kinds:
-                yield Finding(*folded.original(start, end), kind)
-
-    def _findings(self, text: str) -> Iterator[Finding]:
-        if self.kinds & SECRETS:
-            yield from find_keys(text)
-            yield from assigned(text, self._labels)
-        if "email" in self.kinds:
-            yield from emails(text)
-        if "iban" in self.kinds:
-            yield from ibans(text)
-        if "card" in self.kinds:
-            yield from cards(text)
-        if "national_id" in self.kinds:
-            yield from national_ids(text)
-        if "phone" in self.kinds:
-            yield from phones(text, self._labels)
-        if "ip" in self.kinds:
-            yield from addresses_of_machines(text)
-        if "mac" in self.kinds:
-            yield from hardware_addresses(text)
+    def warm_up(self) -> None:
+        for each in self._redactors:
+            warm_up(each)
 
     def __repr__(self) -> str:
-        return f"BaseRedactor({', '.join(sorted(self.kinds))})"
+        return f"Chain({', '.join(map(repr, self._redactors))})"
+
+
+def warm_up(redactor: RedactorProtocol) -> None:
+    """Load what a redactor needs, if it has anything to load."""
+    warm = getattr(redactor, "warm_up", None)
+    if warm is not None:
+        warm()
 
 
 def open_redactor(
@@ -187,7 +200,7 @@ def open_redactor(
     if level == "secrets":
         return BaseRedactor(allow=allow)
     if level == "pii":
-        from research.governance.presidio import PresidioRedactor
+        from research.governance.people import PresidioRedactor
 
         return PresidioRedactor(allow=allow, languages=languages)
     raise UsageError(f"redact cannot be {level!r}", hint=f"choose one of: {', '.join(LEVELS)}")
@@ -203,33 +216,9 @@ def redactor_of(
     )
     if not settings.secrets:
         return redactor
-    from research.governance.masking import MaskingRedactor, SecretMasker, known_secrets
+    from research.governance.masking import SecretMasker, known_secrets
 
-    known = known_secrets(settings.secrets, environment=environment, ingested=ingested)
-    return MaskingRedactor(SecretMasker(known), redactor)
-
-
-def allowed_pattern(allow: Iterable[str]) -> re.Pattern[str] | None:
-    """Words that stay, whatever their case, `*` for anything; None if there are none."""
-    words = [word.strip() for word in allow]
-    if not any(words):
-        return None
-    return re.compile("|".join(".*".join(map(re.escape, word.split("*"))) for word in words if word), re.I | re.S)
-
-
-def _kinds(kinds: str | Iterable[str]) -> frozenset[str]:
-    if isinstance(kinds, str):
-        named = {"secrets": SECRETS, "pii": PII}.get(kinds, frozenset({kinds}))
-    else:
-        named = frozenset(kinds)
-    unknown = sorted(named - BASE_KINDS)
-    if unknown:
-        model = f"; {', '.join(MODEL_KINDS)} need PresidioRedactor" if set(unknown) & set(KINDS) else ""
-        raise UsageError(
-            f"the base redactor knows no kind {unknown[0]!r}{model}",
-            hint=f"choose from: secrets, pii, {', '.join(kind for kind in KINDS if kind in BASE_KINDS)}",
-        )
-    return named
+    return Chain(SecretMasker(known_secrets(settings.secrets, environment=environment, ingested=ingested)), redactor)
 
 
 ERROR, TIMEOUT, UNAVAILABLE = "error", "timeout", "unavailable"
@@ -294,89 +283,64 @@ class SafeRedactor:
     def redact_all(self, texts: Iterable[str], placeholders: Placeholders | None = None) -> Redacted:
         """All texts with the numbers of one context. Never raises for what a redactor does."""
         given = tuple(texts)
-        job = _Job(given, self._open, placeholders or Placeholders())
         if not given:
             return Redacted((), {})
-        self._workers.start(job.run).wait(self._seconds)
-        result = job.result()
+        over = threading.Event()
+        done: list[tuple[str | None, str]] = []
+        self._workers.start(partial(self._work, given, placeholders or Placeholders(), done, over)).wait(self._seconds)
+        over.set()
+        results = [*done, *[(None, TIMEOUT)] * len(given)][: len(given)]  # as far as it is now; the rest is too late
+        result = Redacted(
+            tuple(safe for safe, _ in results), {at: why for at, (safe, why) in enumerate(results) if safe is None}
+        )
         for reason, count in result.reasons.items():
             self._recorder.count("redaction_dropped", count, reason=reason)
         if result.dropped:
-            told = ", ".join(f"{count} × {reason}" for reason, count in sorted(result.reasons.items()))
+            reasons = ", ".join(f"{count} × {reason}" for reason, count in sorted(result.reasons.items()))
             logger_of("governance").warning(
-                "redaction dropped %d of %d texts: %s", len(result.dropped), len(given), told
+                "redaction dropped %d of %d texts: %s", len(result.dropped), len(given), reasons
             )
         return result
 
     def warm_up(self) -> None:
         """Load what the redactor needs before the first text waits for it. No text is in play yet, so whatever is
         wrong is raised as it is."""
-        warm = getattr(self._open(), "warm_up", None)
-        if warm is not None:
-            warm()
+        warm_up(self._open())
 
     def __repr__(self) -> str:
         return f"SafeRedactor({self._seconds:g} s)"
+
+    def _work(
+        self,
+        texts: Sequence[str],
+        placeholders: Placeholders,
+        done: list[tuple[str | None, str]],
+        over: threading.Event,
+    ) -> None:
+        redact, reason = _attempt(lambda: redacting(self._open(), placeholders), failure=UNAVAILABLE)
+        for text in texts:
+            safe: object = None
+            if redact is not None:
+                safe, reason = _attempt(partial(redact, text))
+            if over.is_set():
+                return
+            done.append((safe, "") if isinstance(safe, str) else (None, reason or ERROR))  # something that is no text
 
     def _open(self) -> RedactorProtocol:
         with self._opening:
             if self._opened is not None:
                 return self._opened
+            given = self._redactor
             try:
-                opened = _opened(self._redactor)
+                # A class of redactors has the method, too.
+                is_one = isinstance(given, RedactorProtocol) and not isinstance(given, type)
+                opened = given if is_one else cast("Callable[[], RedactorProtocol]", given)()
             except CtxError as error:
                 self.why = f"{error.message}; {error.hint}" if error.hint else error.message
                 raise
             self.why = ""
-            self._opened = opened
-            return opened
-
-
-class _Job:
-    """What a thread does, and how far it came."""
-
-    def __init__(
-        self, texts: tuple[str, ...], opened: Callable[[], RedactorProtocol], placeholders: Placeholders
-    ) -> None:
-        self._texts = texts
-        self._open = opened
-        self._placeholders = placeholders
-        self._lock = threading.Lock()
-        self._over = False
-        self._safe: dict[int, str] = {}
-        self._failed: dict[int, str] = {}
-
-    def run(self) -> None:
-        redactor, reason = _attempt(self._numbered, failure=UNAVAILABLE)
-        for at, text in enumerate(self._texts):
-            safe: object = None
-            if redactor is not None:
-                safe, reason = _attempt(lambda text=text: redactor.redact(text))  # type: ignore[misc]
-            with self._lock:
-                if self._over:
-                    return
-                if isinstance(safe, str):
-                    self._safe[at] = safe
-                else:
-                    self._failed[at] = reason or ERROR  # something that is no text
-
-    def result(self) -> Redacted:
-        """As far as it is now; what comes later is too late."""
-        with self._lock:
-            self._over = True
-            texts = tuple(self._safe.get(at) for at in range(len(self._texts)))
-            dropped = {at: self._failed.get(at, TIMEOUT) for at, safe in enumerate(texts) if safe is None}
-        return Redacted(texts, dropped)
-
-    def _numbered(self) -> RedactorProtocol:
-        redactor = self._open()
-        return redactor.within(self._placeholders) if isinstance(redactor, NumberingRedactor) else redactor
-
-
-def _opened(given: RedactorProtocol | Callable[[], RedactorProtocol]) -> RedactorProtocol:
-    if isinstance(given, RedactorProtocol) and not isinstance(given, type):  # a class of redactors has the method too
-        return given
-    return cast("Callable[[], RedactorProtocol]", given)()
+            self._opened = cast("RedactorProtocol", opened)
+            return self._opened
 
 
 def _attempt(call: Callable[[], T], failure: str = ERROR) -> tuple[T | None, str]:

@@ -12,7 +12,6 @@ from pathlib import Path
 import pymupdf
 
 from research.governance import BaseRedactor, PresidioRedactor
-from research.governance.redaction import SpanRedactor
 from tests.bench.table import line, title
 from tests.research.governance.clean import every, some
 from tests.research.governance.hostile import TEXTS
@@ -51,7 +50,7 @@ def run(eval_folder: Path) -> None:
     _speed(clean, base, presidio, loading)
 
 
-def _recall(sentences: Sequence[Made], redactor: SpanRedactor) -> dict[bool | None, float]:
+def _recall(sentences: Sequence[Made], redactor: BaseRedactor) -> dict[bool | None, float]:
     """Share of sentences in which nothing was left: of all, and of those that were held apart."""
     counts: dict[bool | None, Counter[bool]] = defaultdict(Counter)
     for each in sentences:

@@ -9,14 +9,12 @@ from typing import Any
 
 import pytest
 
-from research.governance import findings, keys, masking, names, patterns, phones, redaction
+from research.governance import findings, keys, masking, patterns, people, redaction
 from research.governance.masking import SecretMasker
-from research.governance.names import addresses as find_addresses
-from research.governance.names import people
 from research.governance.redaction import BASE_KINDS, BaseRedactor
 from tests.research.governance.hostile import LENGTH, TEXTS
 
-MODULES = (findings, keys, masking, names, patterns, phones, redaction)
+MODULES = (findings, keys, masking, patterns, people, redaction)
 UNBOUNDED = re._constants.MAXREPEAT  # type: ignore[attr-defined]
 # One class of characters and nothing behind it that could fail: read once, whatever follows.
 SIMPLE = {r"\d+", "[0-9]+"}
@@ -37,7 +35,7 @@ def _all() -> Iterator[tuple[str, re.Pattern[str]]]:
                 continue
             for pattern in _patterns(value):
                 yield f"{module.__name__}.{name}", pattern
-    for pattern in _patterns(tuple(findings.labels(findings.LANGUAGES))):
+    for pattern in _patterns(tuple(findings.labels())):
         yield "labels", pattern
 
 
@@ -76,8 +74,8 @@ def test_no_repetition_without_end_can_be_given_back() -> None:
 def _go_through(text: str) -> None:
     assert BaseRedactor(BASE_KINDS).redact(text)
     assert SecretMasker({"A": "aaaaaaaa", "B": "://a:b@x9", "C": "x" * 2000 + "y"}).mask(text)
-    list(people(text, [], {"maria": 9}))
-    list(find_addresses(text))
+    list(people.people(text, [], {"maria": 9}))
+    list(people.addresses(text))
 
 
 def test_hostile_texts_go_through() -> None:

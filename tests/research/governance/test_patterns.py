@@ -83,3 +83,22 @@ def test_found_whole_and_nothing_else(kind: str, text: str, value: str) -> None:
 )
 def test_what_only_looks_alike_stays(kind: str, text: str) -> None:
     assert BaseRedactor({kind}).find(text) == []
+
+
+CHECKED = [case for case in CASES if case[0] in ("card", "iban", "national_id")]
+# Shapes without a check digit, and those that a word before them makes one of.
+UNCHECKED = ("SSN", "social", "NINO", "card ", "IBAN:")
+
+
+@pytest.mark.parametrize(("kind", "text", "value"), [each for each in CHECKED if not each[1].startswith(UNCHECKED)])
+def test_a_figure_that_is_mistyped_does_not_add_up(kind: str, text: str, value: str) -> None:
+    at = max(at for at, sign in enumerate(value) if sign.isdigit())
+    mistyped = value[:at] + str((int(value[at]) + 1) % 10) + value[at + 1 :]
+    assert BaseRedactor({kind}).find(text.replace(value, mistyped)) == []
+
+
+def test_corsica_has_letters_and_a_tax_id_one_figure_more_than_once() -> None:
+    redactor = BaseRedactor({"national_id"})
+    body = "25508" + "2A" + "168025"
+    assert redactor.find(f"{body}{97 - int(body.replace('2A', '19')) % 97:02d}")
+    assert redactor.find("Steuer-ID 12345678903") == redactor.find("PESEL 44023001350") == []

@@ -97,8 +97,3 @@ def test_two_in_a_row_and_extensions() -> None:
 )
 def test_other_figures_stay(text: str) -> None:
     assert PHONES.find(text) == []
-
-
-def test_words_belong_to_languages() -> None:
-    assert BaseRedactor({"phone"}, languages=("de",)).find("Handynummer 9553852")
-    assert BaseRedactor({"phone"}, languages=("en",)).find("Handynummer 9553852") == []

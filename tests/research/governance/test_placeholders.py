@@ -32,8 +32,8 @@ def test_one_number_for_one_person() -> None:
 def test_texts_of_one_context_share_them() -> None:
     redactor, names = BaseRedactor("pii"), Placeholders()
     within = redactor.within(names)
-    assert within.redact("from ana@example.com to bob@example.com") == "from <EMAIL_1> to <EMAIL_2>"
-    assert within.redact("bob@example.com again") == "<EMAIL_2> again"
+    assert within("from ana@example.com to bob@example.com") == "from <EMAIL_1> to <EMAIL_2>"
+    assert within("bob@example.com again") == "<EMAIL_2> again"
     assert redactor.redact("bob@example.com again") == "<EMAIL_1> again", "another context"
 
 

