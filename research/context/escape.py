@@ -39,10 +39,11 @@ _NUMBERS = r"\d{1,9}[.)](?=\s|$)"
 _LEAD = rf"(?:[^\w\n\\#*_`~|<]|\*(?=\s|$)|~{{1,2}}(?!~)|{_NUMBERS})*"
 _BEGIN = rf"^(?P<lead>(?:[^\w\n(]|_|{_NUMBERS})*)"
 
-# Markdown: a heading, a fence, or an emphasised beginning that goes on as our labels and notes do.
+# Markdown: a heading, a fence, or an emphasised beginning that goes on as our labels and notes do, or ends as they do.
 _MARKDOWN = re.compile(
     rf"{_LEAD}(?:(?P<heading>#)#{{0,5}}(?=\s|$)|(?P<fence>[`~])(?=``|~~)"
-    r"|(?P<marks>[*_]+)(?=[^\s*_])(?:[^*_\n]*[:([`\d]|[^\n]{0,80}?[*_]\s{0,3}[:([`]))"
+    r"|(?P<marks>[*_]+)(?=[^\s*_])(?:[^*_\n]*[:([`\d]|[^\n]{0,80}?[*_]\s{0,3}[:([`]"
+    r"|(?=[^\n]*[:\d])(?=[^\n]*[*_]\s*$)))"
 )
 _RULE = "-=*_ \t"
 _HTML = re.compile(rf"{_LEAD}(?=<+[!?/a-zA-Z])")
@@ -55,9 +56,9 @@ _BLOCK_OR_LINE = re.compile(rf"{_BLOCK}|^[^\n]+$", re.MULTILINE)
 # Headers of sources. `x[value - 2]` is code: a blank stands between word and number, or it goes on as a header does.
 _KIND = "|".join(map(spelt, ITEM_KINDS))
 _GOES_ON = r"[^\w\n]{0,8}?:[^\n]{1,200},[^\n]{1,200}"
-_BRACKETED = re.compile(
-    rf"[{re.escape(_OPENS)}](?:[^\w()\[\]{{}}<>]|_)*(?:(?P<page>{spelt('document')})|{_KIND})(?P<gap>{GAP}){SIGN}"
-    rf"(?P<number>\d+|(?<![^\W_])[^\W\d_]{{1,9}}(?![^\W\d_]))(?P<whole>(?={_GOES_ON}))?"
+_BRACKETED = re.compile(  # a bracket and what follows it, which may be another bracket's: nothing else is taken
+    rf"[{re.escape(_OPENS)}](?=(?:[^\w()\[\]{{}}<>]|_)*(?:(?P<page>{spelt('document')})|{_KIND})(?P<gap>{GAP}){SIGN}"
+    rf"(?P<number>\d+|(?<![^\W_])[^\W\d_]{{1,9}}(?![^\W\d_]))(?P<whole>(?={_GOES_ON}))?)"
 )
 _BLANK = re.compile(r"[*_\"'`~#]*\s[\s*_\"'`~#]*|#")
 _WHOLE = re.compile(rf"{_BEGIN}[(\[](?=the\s+whole\s+is\b)", re.MULTILINE)
@@ -227,10 +228,16 @@ def _headers(text: str) -> dict[int, str]:
 
 
 def _marks(text: str, pattern: str) -> dict[int, str]:
+    """Where a mark of ours, or of a server's, begins: as it is written, and with the tags inside of it passed over."""
     if not any(sign in text for sign in "<[［&＜﹤‹〈〈⟨❬❮˂ᐸ"):
         return {}
     seen, at = _reading(text, tags=True)
-    return {at[match.start()]: "(" for match in re.finditer(pattern, seen)}
+    places = {at[match.start()]: "(" for match in re.finditer(pattern, seen)}
+    if "<" in seen:
+        seen, at = _reading(text)
+        found = (at[match.start()] for match in re.finditer(pattern, seen.replace("{", "<")))
+        places |= {place: "(" for place in found if ord(text[place]) in _AS_ANGLE}
+    return places
 
 
 def _numbered(seen: str) -> list[re.Match[str]]:

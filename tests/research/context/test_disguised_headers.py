@@ -43,4 +43,4 @@ def test_long_runs_do_not_take_for_ever() -> None:
     for run in runs:
         text = run * (40_000 // len(run))
         forges_header(text)
-        assert len(cited(text)) >= len(text)
+        assert len(cited(text)) >= len(text.strip())

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -239,6 +239,9 @@ def test_a_witness_adds_nothing() -> None:
 
 @draws(600)
 @given(TEXTS)
+@example("[Code 3: a.py:1, f][Соde")  # what longer runs have found
+@example("<<b>Memory")
+@example("_→*s:*")
 def test_no_text_adds_anything(mean: str) -> None:
     assert shapes(mean) == ours()
 
