@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from research.conversation.memory import Memories
     from research.conversation.messages import memory_label
     from research.conversation.metrics import ContextBuilderMetrics
-    from research.conversation.salience import Salience
     from research.conversation.service import EmbeddedMemory, MemoryService
     from research.conversation.sessions import Sessions, no_session, session_name
     from research.conversation.summaries import model_summarizer
@@ -59,7 +58,6 @@ else:
             "memory": "Memories",
             "messages": "memory_label",
             "metrics": "ContextBuilderMetrics",
-            "salience": "Salience",
             "service": "EmbeddedMemory MemoryService",
             "sessions": "Sessions no_session session_name",
             "summaries": "model_summarizer",

@@ -3,48 +3,41 @@
 System prompt and message are always there, whole. Memories come next, best first; where they do not all fit, by
 `greedy` each that still does, by `knapsack` those that are worth most together. What is left belongs to the history:
 its newest messages without a gap. Counts are those of the messages as they are sent.
-
-What `debug` tells of one turn: how the memory service did, what was left out, and how long each phase took.
-
-It is JSON-ready and holds no text of a memory or a message.
 """
 
 from __future__ import annotations
 
-import re
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Literal
 
 from research.conversation.health import SomabrainHealthState
-from research.conversation.messages import Overhead, Snippet, TokenCount, memory_message, system_message, user_message
+from research.conversation.messages import Snippet, memory_message, system_message, user_message
 from research.conversation.turn import Entry, Turn, Window
 from research.errors import TurnTooLongError
 
 Strategy = Literal["greedy", "knapsack"]
-Oversize = Literal["error", "cut"]
+TokenCount = Callable[[str], int]
+MessageOverhead = int | Callable[[Mapping[str, Any]], int]
 
-CUT_MARK = " […]"
 _MOST_SUMS = 20_000  # of a knapsack; dozens of memories may have more, and the turn is waited for
 _CHARACTERS = 16  # a token has fewer, so a beginning tells of a long text that it is too long
-_WORD_END = re.compile(r"(?<=\S)(?=\s)")
 
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
     """What fits. `before` is what everything that was considered would have cost, `memories` all memories alone."""
 
-    system: str
-    user: str
+    messages: list[dict[str, Any]]
     snippets: list[Snippet]
     history: list[Entry]
     counts: dict[str, int]
     before: int
     memories: int
-    cut: list[str] = field(default_factory=list)  # "system_prompt", "user_message": what was shortened
 
     @property
     def tokens(self) -> int:
@@ -52,130 +45,88 @@ class Fitted:
 
 
 class Budget:
-    """Fits one turn into `limit` tokens."""
+    """Fits turns, counting with `count`.
+
+    A message costs beside its words what OpenAI's chat models take: three tokens around it, its role, one and the words
+    for a name, and three that begin the reply. `overhead` stands for another cost of each, and none for the reply.
+    """
 
     def __init__(
-        self, limit: int, count: TokenCount, overhead: Overhead, strategy: Strategy, oversize: Oversize
+        self, count: TokenCount, overhead: MessageOverhead | None = None, strategy: Strategy = "greedy"
     ) -> None:
-        self._limit = limit
-        self._counter = count
+        self._count = count
         self._overhead = overhead
-        self._strategy = strategy
-        self._oversize = oversize
-        self._counts: dict[str, int] = {}
+        self._choose = _knapsack if strategy == "knapsack" else _greedy
 
-    def fit(self, system: str, user: str, snippets: Sequence[Snippet], window: Window) -> Fitted:
-        fixed = self._overhead.of(system_message("")) + self._overhead.of(user_message("")) + self._overhead.reply
-        system, user, cut = self._own_words(system, user, fixed)
-        counts = {"system": self.count(system), "history": 0, "snippets": 0, "user": self.count(user)}
-        overhead = fixed
-        room = self._limit - fixed - counts["system"] - counts["user"]
-        memories = self._memory_cost(snippets, room)
-        before = self._limit - room + memories
-        kept = self._choose(snippets, room)
+    def fit(self, turn: Turn, snippets: Sequence[Snippet], window: Window, limit: int) -> Fitted:
+        """Raises TurnTooLongError where the turn's own words are more than the limit."""
+        count = cache(self._count)
+        system, user = system_message(turn.system_prompt), user_message(turn.user_message)
+        overhead = (3 if self._overhead is None else 0) + self.overhead(system) + self.overhead(user)
+        needed = overhead + sum(_at_least(each["content"], limit - overhead, count) for each in (system, user))
+        if needed > limit:
+            raise TurnTooLongError(
+                f"system prompt and message take {needed:,} tokens or more, and the budget is {limit:,}",
+                needed=needed,
+                limit=limit,
+                hint="raise max_prompt_tokens, or say it in fewer words",
+            )
+        counts = {"system": count(system["content"]), "history": 0, "snippets": 0, "user": count(user["content"])}
+        room = limit - overhead - counts["system"] - counts["user"]
+        memories = self._cost(memory_message(snippets), room, count) if snippets else 0
+        before = limit - room + memories
+        kept = self._chosen(snippets, memories, room, count)
+        messages = [system]
         if kept:
             memory = memory_message(kept)
-            counts["snippets"] = self.count(memory["content"])
-            overhead += self._overhead.of(memory)
-            room -= self._memory_cost(kept, room)
-        history, dropped = self._trim_history(window, room)
-        counts["history"] = sum(self.count(entry.text) for entry in history)
-        overhead += sum(self._overhead.of(entry.message) for entry in history)
-        before += counts["history"] + sum(self._overhead.of(entry.message) for entry in history) + dropped
-        return Fitted(system, user, kept, history, {**counts, "overhead": overhead}, before, memories, cut)
+            counts["snippets"] = count(memory["content"])
+            overhead += self.overhead(memory)
+            room -= counts["snippets"] + self.overhead(memory)
+            messages.append(memory)
+        history: list[Entry] = []
+        full = False
+        for group in reversed(window.groups):
+            cost = sum(self._cost(entry.message, room, count, entry.text) for entry in group)
+            full = full or cost > room
+            before += cost
+            if not full:
+                history[:0] = group
+                room -= cost
+        counts["history"] = sum(count(entry.text) for entry in history)
+        overhead += sum(self.overhead(entry.message) for entry in history)
+        messages[1:1] = [entry.message for entry in history]
+        return Fitted([*messages, user], kept, history, {**counts, "overhead": overhead}, before, memories)
 
-    def count(self, text: str) -> int:
-        if text not in self._counts:
-            self._counts[text] = self._counter(text)
-        return self._counts[text]
+    def overhead(self, message: Mapping[str, Any]) -> int:
+        """What a message costs beside its words."""
+        if isinstance(self._overhead, int):
+            return self._overhead
+        if self._overhead is not None:
+            return self._overhead(message)
+        name = message.get("name")
+        return 3 + self._count(str(message["role"])) + (1 + self._count(str(name)) if name else 0)
 
-    def _own_words(self, system: str, user: str, fixed: int) -> tuple[str, str, list[str]]:
-        """System prompt and message: as they are, or cut where that is wanted."""
-        room = self._limit - fixed
-        needed = self._at_least(system, room) + self._at_least(user, room)
-        if needed <= room:
-            return system, user, []
-        if self._oversize == "error" or room < 2:
-            raise self._too_long(fixed + needed)
-        kept_user = self._cut(user, max(room - self._at_least(system, room), room // 2))
-        kept_system = self._cut(system, room - self.count(kept_user))
-        if bool(kept_user) < bool(user) or bool(kept_system) < bool(system):  # nothing but a mark would be left
-            raise self._too_long(fixed + needed)
-        changed = (("system_prompt", kept_system != system), ("user_message", kept_user != user))
-        return kept_system, kept_user, [name for name, was_cut in changed if was_cut]
+    def _cost(self, message: Mapping[str, Any], room: int, count: TokenCount, text: str | None = None) -> int:
+        return _at_least(message["content"] if text is None else text, room, count) + self.overhead(message)
 
-    def _too_long(self, needed: int) -> TurnTooLongError:
-        return TurnTooLongError(
-            f"system prompt and message take {needed:,} tokens or more, and the budget is {self._limit:,}",
-            needed=needed,
-            limit=self._limit,
-            hint='raise max_prompt_tokens, or let the message be cut with oversize="cut"',
-        )
-
-    def _at_least(self, text: str, room: int) -> int:
-        """The tokens of a text; of one that is far too long only those of its beginning, which is more than fits."""
-        most = (max(room, 0) + 256) * _CHARACTERS
-        if len(text) > 2 * most:
-            begun = self.count(text[:most])
-            if begun > room:
-                return begun
-        return self.count(text)
-
-    def _cut(self, text: str, room: int) -> str:
-        """The beginning of a text that has so many tokens at most, with a mark; nothing if not even that fits."""
-        if room <= 0:
-            return ""
-        if self._at_least(text, room) <= room:
-            return text
-        text = text[: (room + 256) * _CHARACTERS]
-        words = [match.start() for match in _WORD_END.finditer(text)]
-        return self._longest(text, words, room) or self._longest(text, range(1, len(text) + 1), room)
-
-    def _longest(self, text: str, stops: Sequence[int], room: int) -> str:
-        low, high = 0, len(stops)
-        while low < high:
-            middle = (low + high) // 2
-            if self._counter(text[: stops[middle]] + CUT_MARK) <= room:
-                low = middle + 1
-            else:
-                high = middle
-        # Counts need not grow with the text everywhere, so the answer is proved, not assumed.
-        while low > 0 and self._counter(text[: stops[low - 1]] + CUT_MARK) > room:
-            low -= 1
-        return text[: stops[low - 1]] + CUT_MARK if low else ""
-
-    def _memory_cost(self, snippets: Sequence[Snippet], room: int) -> int:
-        if not snippets:
-            return 0
-        message = memory_message(snippets)
-        return self._at_least(message["content"], room) + self._overhead.of(message)
-
-    def _choose(self, snippets: Sequence[Snippet], room: int) -> list[Snippet]:
-        """Those that fit, in their order."""
-        whole = self._memory_cost(snippets, room)
+    def _chosen(self, snippets: Sequence[Snippet], whole: int, room: int, count: TokenCount) -> list[Snippet]:
+        """Those that fit, in their order; `whole` is what all of them cost."""
         if whole <= room:
             return list(snippets)
-        alone = [self._at_least(f"{each.entry(number)}\n\n", room) for number, each in enumerate(snippets, start=1)]
+        alone = [_at_least(f"{each.entry(number)}\n\n", room, count) for number, each in enumerate(snippets, start=1)]
         around = max(0, whole - sum(alone))  # heading and role
-        choose = _knapsack if self._strategy == "knapsack" else _greedy
-        kept = [snippets[at] for at in choose([each.score for each in snippets], alone, room - around)]
-        while kept and self._memory_cost(kept, room) > room:  # counted as it is sent, which alone decides
+        kept = [snippets[at] for at in self._choose([each.score for each in snippets], alone, room - around)]
+        while kept and self._cost(memory_message(kept), room, count) > room:  # counted as it is sent, which decides
             kept.remove(min(kept, key=lambda each: each.score))
         return kept
 
-    def _trim_history(self, window: Window, room: int) -> tuple[list[Entry], int]:
-        """The newest messages that fit without a gap, and what the others would have cost."""
-        kept: list[Entry] = []
-        dropped, full = 0, False
-        for group in reversed(window.groups):
-            cost = sum(self._at_least(entry.text, room) + self._overhead.of(entry.message) for entry in group)
-            full = full or cost > room
-            if full:
-                dropped += cost
-            else:
-                kept[:0] = group
-                room -= cost
-        return kept, dropped
+
+def _at_least(text: str, room: int, count: TokenCount) -> int:
+    """The tokens of a text; of one that is far too long only those of its beginning, which is more than fits."""
+    most = (max(room, 0) + 256) * _CHARACTERS
+    if len(text) > 2 * most and (begun := count(text[:most])) > room:
+        return begun
+    return count(text)
 
 
 def _greedy(values: Sequence[float], weights: Sequence[int], room: int) -> list[int]:
@@ -193,23 +144,18 @@ def _knapsack(values: Sequence[float], weights: Sequence[int], room: int) -> lis
     best: list[tuple[int, float, tuple[int, ...]]] = [(0, 0.0, ())]  # by weight, and so by value
     for at, (value, weight) in enumerate(zip(values, weights, strict=True)):
         more = [(w + weight, v + value, (*chosen, at)) for w, v, chosen in best if w + weight <= room]
-        best = _undominated(sorted([*best, *more], key=lambda each: (each[0], -each[1])))
+        every, best = sorted([*best, *more], key=lambda each: (each[0], -each[1])), []
+        for each in every:
+            if not best or each[1] > best[-1][1]:
+                best.append(each)
         if len(best) > _MOST_SUMS:
             return _greedy(values, weights, room)
     return list(best[-1][2])
 
 
-def _undominated(sums: Sequence[tuple[int, float, tuple[int, ...]]]) -> list[tuple[int, float, tuple[int, ...]]]:
-    kept: list[tuple[int, float, tuple[int, ...]]] = []
-    for each in sums:
-        if not kept or each[1] > kept[-1][1]:
-            kept.append(each)
-    return kept
-
-
 @dataclass(slots=True)
 class TurnReport:
-    """Filled while a turn is built."""
+    """What `debug` tells of one turn, filled while it is built: JSON-ready, and no text of a memory or a message."""
 
     turn: Turn
     state: SomabrainHealthState  # of the memory service, when the turn began
@@ -250,7 +196,6 @@ class TurnReport:
             "dropped": dict(+self.dropped),
             "history": {"given": window.length, "considered": len(window.entries), "odd": dict(+window.skipped)},
             "summary": self.summary,
-            "cut": fitted.cut,
             "notes": self.notes,
             "seconds": {name: round(passed, 6) for name, passed in seconds.items()},
         }

@@ -14,11 +14,11 @@ went another way than usual stands in `debug`.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, get_args
 
-from research.conversation.budget import Budget, Fitted, Oversize, Strategy, TurnReport
+from research.conversation.budget import Budget, Fitted, MessageOverhead, Strategy, TokenCount, TurnReport
 from research.conversation.health import (
     CircuitBreaker,
     DegradationMonitor,
@@ -27,17 +27,15 @@ from research.conversation.health import (
     ServiceHealth,
     SomabrainHealthState,
 )
-from research.conversation.messages import MessageOverhead, Overhead, Redaction, Snippet, TokenCount, assemble
+from research.conversation.messages import Redaction, Snippet
 from research.conversation.metrics import ContextBuilderMetrics
-from research.conversation.salience import Candidates, Salience, Scored, apply_salience, rank
+from research.conversation.salience import Candidates, apply_salience, rank
 from research.conversation.service import GuardedService, MemoryService
 from research.conversation.summaries import Summaries, Summarizer
-from research.conversation.turn import LIMIT, BuiltContext, Turn, Window
+from research.conversation.turn import LIMIT, BuiltContext, Turn
 from research.conversation.turn import window as windowed
 from research.errors import SomaClientError, UsageError
 from research.governance import NoopRedactor, RedactorProtocol  # noqa: F401 - the seed looks for both here
-
-_NORMAL, _DOWN = SomabrainHealthState.NORMAL, SomabrainHealthState.DOWN
 
 
 class ContextBuilder:
@@ -58,18 +56,14 @@ class ContextBuilder:
         on_degraded: OnDegraded | None = None,
         monitor: DegradationMonitor | None = None,
         breaker: CircuitBreaker | None = None,
-        top_k: int | None = None,
-        degraded_top_k: int | None = None,
         degraded_window: float | None = None,
         threshold: float | None = None,
-        salience: Salience | None = None,
         retrieval_timeout: float = 2.0,
         redaction_timeout: float = 5.0,
         summary_timeout: float = 2.0,
         summarizer_timeout: float = 10.0,
         history_limit: int = LIMIT,
         budget: Strategy = "greedy",
-        oversize: Oversize = "error",
         message_overhead: MessageOverhead | None = None,
         summarizer: Summarizer | None = None,
         clock: Callable[[], float] = time.monotonic,
@@ -79,11 +73,12 @@ class ContextBuilder:
 
         Without a `redactor` keys and tokens are taken out of memories and summaries. Without a `health_provider` the
         `monitor` knows how the service is; its failures open the `breaker`, its own if it has one. `threshold` is the
-        least score that a memory must have. `oversize` says what becomes of a message that is more than the budget:
-        "error" raises TurnTooLongError, "cut" shortens it and says so. `message_overhead` is what a message costs
-        beside its words, if not what chat models take. `summarizer` writes the summaries, in place of the messages'
-        own words. `clock` measures time, `now` tells it.
+        least score that a memory must have. `message_overhead` is what a message costs beside its words, if not what
+        chat models take. `summarizer` writes the summaries, in place of the messages' own words. `clock` measures time,
+        `now` tells it.
         """
+        if budget not in get_args(Strategy):
+            raise UsageError(f"budget cannot be {budget!r}", hint=f"choose one of: {', '.join(get_args(Strategy))}")
         self.somabrain = somabrain
         self.metrics = metrics
         self.count_tokens = token_counter
@@ -95,17 +90,9 @@ class ContextBuilder:
         self._memory = None if somabrain is None else guarded
         self.breaker = guarded.breaker
         self.health = ServiceHealth(
-            guarded.breaker,
-            self.monitor,
-            window=window,
-            provider=health_provider,
-            on_degraded=on_degraded,
-            clock=clock,
+            guarded.breaker, self.monitor, window=window, provider=health_provider, on_degraded=on_degraded, clock=clock
         )
-        self._top_k = self.DEFAULT_TOP_K if top_k is None else top_k
-        self._degraded_top_k = self.DEGRADED_TOP_K if degraded_top_k is None else degraded_top_k
         self._threshold = threshold
-        self._salience = salience or Salience()
         self._redaction = Redaction(redactor, redaction_timeout)
         self._summaries = Summaries(
             guarded,
@@ -117,9 +104,7 @@ class ContextBuilder:
         )
         self._retrieval_timeout = retrieval_timeout
         self._history_limit = max(0, history_limit)
-        self._strategy = _one_of(budget, Strategy, "budget")
-        self._oversize = _one_of(oversize, Oversize, "oversize")
-        self._overhead = Overhead(token_counter, message_overhead)
+        self._budget = Budget(token_counter, message_overhead, budget)
         self._now = now
 
     async def build_for_turn(self, turn: Mapping[str, Any] | Turn, max_prompt_tokens: int = 4096) -> BuiltContext:
@@ -130,14 +115,14 @@ class ContextBuilder:
             snippets = await self._snippets(report)
             with report.phase("tokenisation", self.metrics.time_tokenisation()):
                 window = windowed(report.turn.history, self._history_limit)
-                fitted = self._fitted(report, snippets, window)
+                fitted = self._budget.fit(report.turn, snippets, window, report.limit)
             await self._store_summary(fitted, report)
             with report.phase("prompt", self.metrics.time_prompt()):
+                shown = [snippet.to_dict() for snippet in fitted.snippets]
                 history = [entry.message for entry in fitted.history]
-                messages = assemble(fitted.system, history, fitted.snippets, fitted.user)
         self._record(fitted, report.limit)
-        shown = [snippet.to_dict() for snippet in fitted.snippets]
-        return BuiltContext(fitted.system, messages, fitted.counts, report.to_debug(fitted, window), shown, history)
+        debug = report.to_debug(fitted, window)
+        return BuiltContext(report.turn.system_prompt, fitted.messages, fitted.counts, debug, shown, history)
 
     async def warm_up(self) -> None:
         """Load what the first turn would wait for: the token tables, the redactor's models, the encoder and the index
@@ -149,25 +134,39 @@ class ContextBuilder:
 
     async def _snippets(self, report: TurnReport) -> list[Snippet]:
         """Memories that may be shown, best first."""
-        if self._memory is None or report.state is _DOWN:
-            report.retrieval = "off" if self._memory is None else "skipped"
-            report.reason = "" if self._memory is None else "the memory service is down"
+        if self._memory is None:
             return []
-        limit = self._top_k if report.state is _NORMAL else self._degraded_top_k
+        if report.state is SomabrainHealthState.DOWN:
+            report.retrieval, report.reason = "skipped", "the memory service is down"
+            return []
+        limit = self.DEFAULT_TOP_K if report.state is SomabrainHealthState.NORMAL else self.DEGRADED_TOP_K
         with report.phase("retrieval", self.metrics.time_retrieval(report.state.value)):
             found = await self._retrieve(self._memory, limit, report)
         with report.phase("salience", self.metrics.time_salience()):
-            scored = apply_salience(found.found, self._now(), self._salience)
+            scored = apply_salience(found.found, self._now())
         with report.phase("ranking", self.metrics.time_ranking()):
-            ranked = rank(self._near_enough(scored, report), limit)
+            # A service need not know of thresholds.
+            near = [each for each in scored if each.candidate.score >= (self._threshold or 0.0)]
+            report.dropped["below_threshold"] += len(scored) - len(near)
+            ranked = rank(near, limit)
         with report.phase("redaction", self.metrics.time_redaction()):
             snippets, dropped = await self._redaction.snippets(ranked)
         report.dropped += dropped
         return snippets
 
     async def _retrieve(self, memory: GuardedService, top_k: int, report: TurnReport) -> Candidates:
+        """The payload is that of seed 000, §16.1; with a persona and a threshold only where there are such."""
+        turn = report.turn
+        more = {"persona_id": turn.persona_id, "threshold": self._threshold}
+        payload = {
+            "tenant_id": turn.tenant_id,
+            "session_id": turn.session_id,
+            "query": turn.user_message,
+            "top_k": top_k,
+            **{name: value for name, value in more.items() if value is not None},
+        }
         try:
-            found = await memory.evaluate(self._payload(report.turn, top_k), self._retrieval_timeout)
+            found = await memory.evaluate(payload, self._retrieval_timeout)
         except SomaClientError as error:
             report.retrieval, report.reason = ("skipped" if error.code == "open" else "failed"), error.message
             self._failed(error, report)
@@ -177,30 +176,6 @@ class ContextBuilder:
         report.dropped += found.dropped
         self.metrics.snippet_count.observe(len(found.found))
         return found
-
-    def _payload(self, turn: Turn, top_k: int) -> dict[str, Any]:
-        """As seed 000 has it in §16.1; with a persona and a threshold only where there are such."""
-        payload: dict[str, Any] = {
-            "tenant_id": turn.tenant_id,
-            "session_id": turn.session_id,
-            "query": turn.user_message,
-            "top_k": top_k,
-        }
-        if turn.persona_id is not None:
-            payload["persona_id"] = turn.persona_id
-        if self._threshold is not None:
-            payload["threshold"] = self._threshold
-        return payload
-
-    def _near_enough(self, scored: Sequence[Scored], report: TurnReport) -> list[Scored]:
-        """A service need not know of thresholds."""
-        near = [each for each in scored if each.candidate.score >= (self._threshold or 0.0)]
-        report.dropped["below_threshold"] += len(scored) - len(near)
-        return near
-
-    def _fitted(self, report: TurnReport, snippets: Sequence[Snippet], window: Window) -> Fitted:
-        budget = Budget(report.limit, self.count_tokens, self._overhead, self._strategy, self._oversize)
-        return budget.fit(report.turn.system_prompt, report.turn.user_message, snippets, window)
 
     async def _store_summary(self, fitted: Fitted, report: TurnReport) -> None:
         """A service that is not well is spared: what was trimmed stays due."""
@@ -240,9 +215,3 @@ def _limit(max_prompt_tokens: object) -> int:
     if limit < 0:
         raise UsageError("max_prompt_tokens must be a number of tokens, 0 or more", hint="max_prompt_tokens=4096")
     return int(limit)
-
-
-def _one_of(value: Any, choices: Any, name: str) -> Any:
-    if value not in get_args(choices):
-        raise UsageError(f"{name} cannot be {value!r}", hint=f"choose one of: {', '.join(get_args(choices))}")
-    return value

@@ -1,10 +1,8 @@
 """What may be remembered, checked: bounds, forms, times. And the forms it comes in: JSON Lines, payloads of the seeds.
 
 Text is data. Nothing in it is looked at here but its length; what cannot be stored (half a surrogate pair, NUL) is
-replaced.
-
-Memories as JSON Lines, in and out: an object a line, as `Memory.to_dict` has it, as seeds 000 and 001 send it, or as
-conversations are exported ({"id", "speaker", "text", "timestamp", "session"}).
+replaced. An object is as `Memory.to_dict` has it, as seeds 000 and 001 send it, or as conversations are exported
+({"id", "speaker", "text", "timestamp", "session"}).
 """
 
 from __future__ import annotations
@@ -17,7 +15,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from research.conversation.salience import read_time
 from research.errors import UsageError
 from research.memories import DEFAULT_TYPE, NewMemory
 
@@ -45,6 +42,7 @@ _PREFIX = re.compile(r"(?P<name>[^\W\d_][\w.'’-]*(?: [^\W\d_][\w.'’-]*){0,2}
 _LASTS = re.compile(r"(?P<number>\d{1,6})\s*(?P<unit>s|m|h|d|w|seconds?|minutes?|hours?|days?|weeks?)", re.IGNORECASE)
 _BREAKS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")  # what a name cannot hold; joiners are part of some names
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_MILLISECONDS = 1e11  # a number beyond this counts them, not seconds
 
 
 def read_memory(given: Mapping[str, Any]) -> NewMemory:
@@ -78,9 +76,9 @@ def checked(new: NewMemory, now: datetime) -> NewMemory:
 
     Without a time of its own it is told when its metadata says, as conversations are exported; else now.
     """
-    metadata = check_metadata(new.metadata)
+    metadata = _metadata(new.metadata)
     session = name_of("session", new.session)
-    text = check_text(new.text)
+    text = _text(new.text)
     created = _time("created_at", new.created_at) if new.created_at else None
     created = created or read_time(metadata.get("timestamp") or metadata.get("created_at")) or now
     expires = _time("expires_at", new.expires_at) if new.expires_at else None
@@ -107,7 +105,7 @@ def checked(new: NewMemory, now: datetime) -> NewMemory:
     )
 
 
-def check_text(text: object) -> str:
+def _text(text: object) -> str:
     if not isinstance(text, str):
         raise UsageError(f"the text of a memory is text, not {_kind(text)}")
     if len(text) > LONGEST_TEXT:
@@ -135,7 +133,7 @@ def name_of(what: str, value: object) -> str:
     return plain
 
 
-def check_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
+def _metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """A JSON object of bounded size, with nothing in it that JSON has not."""
     if not isinstance(metadata, Mapping):
         raise UsageError(f"metadata must be an object, not {_kind(metadata)}")
@@ -176,6 +174,23 @@ def stored_time(time: datetime) -> str:
 
 def storable(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "\ufffd")
+
+
+def read_time(value: object) -> datetime | None:
+    """ISO 8601 with Z, an offset or neither (then it is UTC), a date, or seconds since 1970; None if unreadable."""
+    try:
+        if isinstance(value, datetime):
+            found = value
+        elif isinstance(value, str):
+            found = datetime.fromisoformat(value.strip())
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            seconds = float(value)
+            found = datetime.fromtimestamp(seconds / 1000 if abs(seconds) > _MILLISECONDS else seconds, UTC)
+        else:
+            return None
+        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    except (ValueError, OverflowError, OSError):  # beyond the calendar, too
+        return None
 
 
 def _time(what: str, value: object) -> datetime:

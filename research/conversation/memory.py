@@ -1,17 +1,23 @@
 """The embedded memory of an index: telling, recalling, feedback, forgetting. It needs no server.
 
 What is told is durable when `remember` returns. Vectors may follow: a question embeds what has none, within its time.
+It never waits to write them, and what they show to be the same: what cannot be written now, because an ingest is
+writing, is tried again with the next.
 
-What a question leaves to be written: when memories were used, vectors it made, and what those show to be the same.
-
-A question never waits for it. What cannot be written now, because an ingest is writing, is tried again with the next.
+Whether two memories say the same is decided cautiously: what is joined wrongly is lost, what stays apart is found
+twice. Equal are texts that differ in case, punctuation, articles and contractions alone (`digest`). Near are those
+whose vectors are close and of which each says all that the other does (`say_the_same`): the same names, numbers and
+dates, as often "no", the same persons, at the same time.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 import threading
 import time
+import unicodedata
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -20,7 +26,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from research.conversation.intake import checked, name_of, sources_of, storable, stored_time
-from research.conversation.salience import CLOSE, digest, say_the_same
 from research.errors import BusyError, CtxError, NothingFoundError, UsageError
 from research.memories import TOP_K, Forgotten, Memory, NewMemory, Recall, Recalled, Within, told_again
 from research.store import Told, get_memories, list_memories, memory_writes, numbers_of, spoken_text, tenants, words_of
@@ -28,7 +33,7 @@ from research.store import Told, get_memories, list_memories, memory_writes, num
 if TYPE_CHECKING:
     import sqlite3
 
-    from research.memories import Memory
+    from research.answer import Reading
     from research.sources import Embedded, MemoriesSource
     from research.store import Catalog
 
@@ -330,13 +335,12 @@ def _forget(connection: sqlite3.Connection, owner: str, numbers: list[int], gone
 
 
 def _by_salience(recalled: Sequence[Recalled], now: datetime) -> list[Recalled]:
-    from research.conversation.salience import Salience, recency_boost
+    from research.conversation.salience import recency_boost, salience
 
-    weights = Salience()
     # What a score is made of, not the score: that says of one memory alone that it answers, and an old one that says
     # it in the question's words would always stand before the one that took it back (data/memory_updates.jsonl).
     scored = [
-        replace(each, salience=weights.score(min(1.0, each.raw_score), recency_boost(each.memory.told_at, now)))
+        replace(each, salience=salience(min(1.0, each.raw_score), recency_boost(each.memory.told_at, now)))
         for each in recalled
     ]
     return sorted(scored, key=lambda each: -(each.salience or 0.0))
@@ -362,3 +366,89 @@ def _utc(now: datetime | None) -> datetime:
 
 def _no_memory(memory_id: str) -> NothingFoundError:
     return NothingFoundError(f"no memory has the id {memory_id[:80]}", hint="see them with: ctx recall")
+
+
+CLOSE = 0.9
+"""The least cosine of two that may say the same."""
+
+_ALIKE = 60.0  # of a hundred: the least that their words have in common, in any order
+_CONTRACTIONS = tuple(
+    (re.compile(pattern), plain)
+    for pattern, plain in (
+        (r"\bcan['’]t\b|\bcannot\b", "can not"),
+        (r"\bwon['’]t\b", "will not"),
+        (r"\b(\w+)n['’]t\b", r"\1 not"),
+        (r"\bi['’]m\b", "i am"),
+        (r"\b(you|we|they)['’]re\b", r"\1 are"),
+        (r"\b(i|you|we|they)['’]ve\b", r"\1 have"),
+        (r"\b(i|you|he|she|it|we|they)['’]ll\b", r"\1 will"),
+        (r"\b(he|she|it|that|there|what|who)['’]s\b", r"\1 is"),
+    )
+)
+_FIGURES = re.compile(r"[^\sa-z]*[^\s\W_a-z]\S*|[^\w\s]+")  # what has anything but plain letters in it
+_ARTICLES = frozenset({"a", "an", "the"})
+# Figures as they stand, words with what joins their parts, and every sign but those that only end or divide.
+_TOKEN = re.compile(r"\d+(?:[.,:/-]\d+)*|[^\W\d_]+(?:['’_-][^\W_]+)*|-(?=\d)|[^\s\w.,;:!?…\"“”„'’‘()\[\]*–—-]|\?$")
+# Who does it, whether and when, and which way: words of these kinds must be the same ones.
+_TELLING = re.compile(
+    r"""\b(?:
+    i|me|my|mine|you|yours?|he|him|his|she|hers?|its?|we|us|ours?|they|them|theirs?|who|whose|
+    am|is|are|was|were|be|been|had|has|have|did|do|does|will|would|shall|should|can|could|may|might|must|used|
+    not|no|never|none|nobody|nothing|without|except|but|if|unless|maybe|perhaps|only|also|too|
+    still|already|yet|again|ago|since|until|before|after|during|now|then|today|yesterday|tomorrow|tonight|\w+day|
+    first|last|next|former|formerly|previously|back|longer|anymore|always|often|sometimes|rarely|seldom|
+    more|less|most|least|than|all|both|each|every|some|any|many|few|much|other|another|same|
+    from|to|for|by|with|on|off|up|down|in|out|over|under|above|below|at|of|about|against|like|and|or
+    )\b|\b\w{3,}ed\b""",
+    re.VERBOSE,
+)
+
+
+def digest(new: NewMemory) -> str:
+    """The same for memories that say the same in nearly the same words: by one speaker, of one kind."""
+    whole = "\n".join((new.namespace, new.persona, new.type, new.speaker.casefold(), _folded(new.text)))
+    return hashlib.sha256(whole.encode()).hexdigest()[:40]
+
+
+def say_the_same(one: str, other: str) -> bool:
+    """Whether each of two texts, whose vectors are close, says all that the other does."""
+    from rapidfuzz import fuzz
+
+    mine, theirs = _folded(one), _folded(other)
+    if mine == theirs:
+        return True
+    alike = fuzz.token_sort_ratio(mine, theirs) >= _ALIKE
+    if not alike or any(kind.findall(mine) != kind.findall(theirs) for kind in (_TELLING, _FIGURES)):
+        return False
+    from research.answer import read
+
+    first, second = read(one), read(other)
+    return _stated(first) == _stated(second) and _word_by_word(first, second)
+
+
+def _folded(text: str) -> str:
+    """Without case, punctuation, articles and contractions. Accents stay: Bär is another name than Bar."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    for pattern, plain in _CONTRACTIONS:
+        folded = pattern.sub(plain, folded)
+    found = _TOKEN.findall(folded)
+    return " ".join([token for token in found if token not in _ARTICLES] or found or [folded])
+
+
+def _stated(reading: Reading) -> tuple[object, ...]:
+    """What two sentences for the same must have in common."""
+    return (
+        sorted((sorted(each.number.values), sorted(each.number.dates)) for each in reading.quantities),
+        len(reading.negations),
+        len(reading.plans),
+        sorted(word.stem for word in reading.words if word.is_name),
+        [bound for bound, _ in reading.bounds],
+    )
+
+
+def _word_by_word(first: Reading, second: Reading) -> bool:
+    """The same words, or words for the same, in one order: Tim thanked Ann is not Ann thanked Tim."""
+    return len(first.words) == len(second.words) and all(
+        mine.text.casefold() == theirs.text.casefold() or (mine.keys & theirs.keys and not mine.is_name)
+        for mine, theirs in zip(first.words, second.words, strict=True)
+    )

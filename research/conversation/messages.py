@@ -1,20 +1,16 @@
-"""The messages of a turn, in the seed's order, and what they cost beyond their words.
+"""The messages of a turn, and the redaction of memories and summaries: what could not be redacted is left out.
 
 system        the system prompt
 …             the history that fits
 system        named `memory`: "Relevant memory:", then each memory under "[1] (label)"
 user          what the user says now
-
-Redaction of memories and summaries, by `research.governance.redaction`: what could not be redacted is left out.
-
-It happens beside the event loop, and within its time.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,10 +21,8 @@ from research.parallel import Workers
 if TYPE_CHECKING:
     from research.governance import RedactorProtocol, SafeRedactor
 
-_SEPARATOR = "\n\n"
-
-TokenCount = Callable[[str], int]
-MessageOverhead = int | Callable[[Mapping[str, Any]], int]
+_QUICK = 20_000  # characters that our own rules are through with at once
+_PLAIN_ID = re.compile(r"(?:mem(?:ory)?-[0-9a-f]{1,32})?")  # those of our own index, and none
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,27 +58,6 @@ def memory_label(source: str, text: str) -> str:
     return f"{label(source)}; suspicious: {' '.join(signals)}" if signals else label(source)
 
 
-class Overhead:
-    """What a message costs beside its words.
-
-    By default as OpenAI's chat models count: three tokens around each message, its role, one and the words for a name,
-    and three that begin the reply. A number stands for the same cost of each message, and none for the reply.
-    """
-
-    def __init__(self, count: TokenCount, cost: MessageOverhead | None = None) -> None:
-        self._count = count
-        self._cost = cost
-        self.reply = 3 if cost is None else 0
-
-    def of(self, message: Mapping[str, Any]) -> int:
-        if isinstance(self._cost, int):
-            return self._cost
-        if self._cost is not None:
-            return self._cost(message)
-        name = message.get("name")
-        return 3 + self._count(str(message["role"])) + (1 + self._count(str(name)) if name else 0)
-
-
 def system_message(text: str) -> dict[str, Any]:
     return {"role": "system", "content": text}
 
@@ -94,23 +67,12 @@ def user_message(text: str) -> dict[str, Any]:
 
 
 def memory_message(snippets: Sequence[Snippet]) -> dict[str, Any]:
-    entries = _SEPARATOR.join(snippet.entry(number) for number, snippet in enumerate(snippets, start=1))
+    entries = "\n\n".join(snippet.entry(number) for number, snippet in enumerate(snippets, start=1))
     return {"role": "system", "name": "memory", "content": f"{MEMORY_HEADING}\n{entries}"}
 
 
-def assemble(
-    system: str, history: Sequence[dict[str, Any]], snippets: Sequence[Snippet], user: str
-) -> list[dict[str, Any]]:
-    memory = [memory_message(snippets)] if snippets else []
-    return [system_message(system), *history, *memory, user_message(user)]
-
-
-_QUICK = 20_000  # characters that our own rules are through with at once
-_PLAIN_ID = re.compile(r"(?:mem(?:ory)?-[0-9a-f]{1,32})?")  # those of our own index, and none
-
-
 class Redaction:
-    """One redactor, for the memories and summaries of many turns."""
+    """One redactor, for the memories and summaries of many turns, beside the event loop and within its time."""
 
     def __init__(self, redactor: RedactorProtocol | None, seconds: float) -> None:
         """Without a redactor it is the base one, which knows keys and tokens."""
@@ -130,17 +92,14 @@ class Redaction:
 
     async def texts(self, texts: Sequence[str]) -> list[str]:
         """Those that could be redacted."""
-        redacted = await self._workers.run(self._redact, texts)
-        return [text for text in redacted[0] if text is not None]
+        safe, _ = await self._workers.run(self._redact, texts)
+        return [safe[text] for text in texts if text in safe]
 
     async def warm_up(self) -> None:
         await self._workers.run(self._warm_up)
 
     def _snippets(self, scored: Sequence[Scored]) -> tuple[list[Snippet], Counter[str]]:
-        texts = list(dict.fromkeys(text for each in scored for text in _texts(each)))  # sources repeat
-        redacted, dropped = self._redact(texts)
-        safe = {text: made for text, made in zip(texts, redacted, strict=True) if made is not None}
-        why = {texts[place]: reason for place, reason in dropped.items()}
+        safe, why = self._redact([text for each in scored for text in _texts(each)])
         shown, reasons = [], Counter[str]()
         for each in scored:
             lost = next((why[text] for text in _texts(each) if text in why), "")
@@ -150,10 +109,12 @@ class Redaction:
                 shown.append(_snippet(each, safe))
         return shown, reasons
 
-    def _redact(self, texts: Sequence[str]) -> tuple[Sequence[str | None], dict[int, str]]:
-        """In their order, None for each that was dropped; and why, by place."""
+    def _redact(self, given: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:
+        """What became of each text, or why it was dropped."""
+        texts = list(dict.fromkeys(given))  # sources repeat
         done = self._opened().redact_all(texts)
-        return done.texts, dict(done.dropped)
+        safe = {text: made for text, made in zip(texts, done.texts, strict=True) if made is not None}
+        return safe, {texts[place]: reason for place, reason in done.dropped.items()}
 
     def _opened(self) -> SafeRedactor:
         if self._safe is None:
@@ -164,8 +125,8 @@ class Redaction:
 
     def _warm_up(self) -> None:
         self._opened().warm_up()
-        [text] = self._redact(["A memory of [1] a — warm summer."])[0]
-        memory_label("memory", message(text or ""))
+        sample = "A memory of [1] a — warm summer."
+        memory_label("memory", message(self._redact([sample])[0].get(sample, "")))
 
 
 def _texts(scored: Scored) -> list[str]:
@@ -184,5 +145,5 @@ def _snippet(scored: Scored, safe: Mapping[str, str]) -> Snippet:
         score=scored.score,
         base_score=candidate.score,
         recency=scored.recency,
-        time=time_shown(candidate.metadata),
+        time=time_shown(candidate.time),
     )

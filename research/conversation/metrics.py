@@ -11,7 +11,7 @@ Given the same registry twice, both count into the same metrics. Without the pac
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from importlib.util import find_spec
 from time import perf_counter
@@ -22,30 +22,21 @@ if TYPE_CHECKING:
 
 _PHASE = (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0)
 _RETRIEVAL = (*_PHASE, 2.0)
-_TOTAL = (*_RETRIEVAL, 5.0)
+_ASKED = (0.01, 0.05, 0.1, 0.2, 0.5, 1.0)
+_SHARES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
 
 # name, what it says, labels, buckets
 _HISTOGRAMS: tuple[tuple[str, str, tuple[str, ...], tuple[float, ...]], ...] = (
-    ("thinking_total_seconds", "Overall context-building latency", (), _TOTAL),
+    ("thinking_total_seconds", "Overall context-building latency", (), (*_RETRIEVAL, 5.0)),
     ("thinking_retrieval_seconds", "Retrieval latency, by the state of the memory service", ("state",), _RETRIEVAL),
     ("thinking_salience_seconds", "Salience scoring latency", (), _PHASE),
     ("thinking_ranking_seconds", "Ranking and clipping latency", (), _PHASE),
     ("thinking_redaction_seconds", "Redaction latency", (), _PHASE),
     ("thinking_tokenisation_seconds", "Token counting and budgeting latency", (), _PHASE),
     ("thinking_prompt_seconds", "Prompt assembly latency", (), _PHASE),
-    (
-        "context_builder_retrieval_seconds",
-        "Time to retrieve snippets from the memory service",
-        (),
-        (0.01, 0.05, 0.1, 0.2, 0.5, 1.0),
-    ),
+    ("context_builder_retrieval_seconds", "Time to retrieve snippets from the memory service", (), _ASKED),
     ("context_builder_snippet_count", "Number of snippets retrieved", (), (0, 1, 3, 5, 8, 10, 15, 20)),
-    (
-        "context_builder_token_utilization",
-        "Share of the token budget used",
-        (),
-        (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0),
-    ),
+    ("context_builder_token_utilization", "Share of the token budget used", (), _SHARES),
 )
 _GAUGES = (
     ("context_tokens_before_budget", "Token count before applying the budget"),
@@ -63,13 +54,32 @@ _MADE = "ctx_turn_metrics"  # an attribute of a registry: the metrics that were 
 _making = threading.Lock()
 
 
+def _timer(name: str) -> Callable[[ContextBuilderMetrics], AbstractContextManager[None]]:
+    return lambda self: self._time(name)
+
+
+def _metric(name: str) -> property:
+    return property(lambda self: self._of(name))
+
+
 class ContextBuilderMetrics:
     """For many threads. `registry` is the one to count in; None: one of its own."""
 
+    time_total = _timer("thinking_total_seconds")
+    time_salience = _timer("thinking_salience_seconds")
+    time_ranking = _timer("thinking_ranking_seconds")
+    time_redaction = _timer("thinking_redaction_seconds")
+    time_tokenisation = _timer("thinking_tokenisation_seconds")
+    time_prompt = _timer("thinking_prompt_seconds")
+    retrieval_duration = _metric("context_builder_retrieval_seconds")
+    snippet_count = _metric("context_builder_snippet_count")
+    token_utilization = _metric("context_builder_token_utilization")
+    degradation_events = _metric("context_builder_degradation_total")
+
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self.registry = registry
+        self._metrics: dict[str, Any] = {}
         if find_spec("prometheus_client") is None:
-            self._metrics: dict[str, Any] = {}
             return
         from prometheus_client import CollectorRegistry
 
@@ -81,15 +91,11 @@ class ContextBuilderMetrics:
 
     def render(self) -> str:
         """All of the registry, in Prometheus' text format."""
-        if not self._metrics:
+        if self.registry is None or not self._metrics:
             return ""
         from prometheus_client import generate_latest
 
-        assert self.registry is not None
         return generate_latest(self.registry).decode()
-
-    def time_total(self) -> AbstractContextManager[None]:
-        return self._time("thinking_total_seconds")
 
     @contextmanager
     def time_retrieval(self, state: str) -> Iterator[None]:
@@ -98,21 +104,6 @@ class ContextBuilderMetrics:
             self._time("context_builder_retrieval_seconds"),
         ):
             yield
-
-    def time_salience(self) -> AbstractContextManager[None]:
-        return self._time("thinking_salience_seconds")
-
-    def time_ranking(self) -> AbstractContextManager[None]:
-        return self._time("thinking_ranking_seconds")
-
-    def time_redaction(self) -> AbstractContextManager[None]:
-        return self._time("thinking_redaction_seconds")
-
-    def time_tokenisation(self) -> AbstractContextManager[None]:
-        return self._time("thinking_tokenisation_seconds")
-
-    def time_prompt(self) -> AbstractContextManager[None]:
-        return self._time("thinking_prompt_seconds")
 
     def record_tokens(self, before_budget: int, after_budget: int, after_redaction: int, prompt_tokens: int) -> None:
         values = (before_budget, after_budget, after_redaction, prompt_tokens)
@@ -125,22 +116,6 @@ class ContextBuilderMetrics:
     def inc_snippets(self, stage: str, count: int) -> None:
         """`stage`: "retrieved", "final" or "summary"."""
         self._of("context_builder_snippets_total", stage=stage).inc(max(0, count))
-
-    @property
-    def retrieval_duration(self) -> Any:
-        return self._of("context_builder_retrieval_seconds")
-
-    @property
-    def snippet_count(self) -> Any:
-        return self._of("context_builder_snippet_count")
-
-    @property
-    def token_utilization(self) -> Any:
-        return self._of("context_builder_token_utilization")
-
-    @property
-    def degradation_events(self) -> Any:
-        return self._of("context_builder_degradation_total")
 
     def inc_degradation(self, reason: str) -> None:
         """`reason` is a code of SomaClientError."""

@@ -1,17 +1,14 @@
-"""A memory service as a builder uses it: whatever it is, no call outlasts its time, and failures open the breaker.
+"""Memory services: what a builder asks of one, and the memory of an index in that shape.
 
-`MemoryService` is what it must have. Methods may be coroutines or block; then they get a thread of their own.
-
-The memory of an index in the shape of seed 000's SomaBrainClient: payloads in, dictionaries out.
-
-So a context builder takes the embedded memory or a remote one alike.
+Whatever a service is, no call of it outlasts its time, and failures open the breaker. A context builder takes the
+embedded memory or a remote one alike: payloads in, dictionaries out, as seed 000 has them in §16.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -30,7 +27,7 @@ T = TypeVar("T")
 
 
 class MemoryService(Protocol):
-    """Payloads and answers are those of seed 000, §16."""
+    """What a service must have. Methods may be coroutines or block; then they get a thread of their own."""
 
     async def context_evaluate(self, payload: Mapping[str, Any]) -> Mapping[str, Any]: ...
 
@@ -67,7 +64,7 @@ class GuardedService:
         method = getattr(self._service, name, None)
         if not callable(method):
             raise SomaClientError(f"the memory service has no {name}", code="refused", counts=False)
-        with self._guard():
+        with nullcontext() if self._guards_itself else self.breaker.guard():
             try:
                 async with asyncio.timeout(seconds):
                     return read(await self._workers.call(method, payload))
@@ -86,15 +83,9 @@ class GuardedService:
             except Exception as error:  # noqa: BLE001  the turn goes on; the error's words may hold a memory's text
                 raise SomaClientError(f"the memory service failed: {type(error).__name__}") from None
 
-    def _guard(self) -> AbstractContextManager[None]:
-        return nullcontext() if self._guards_itself else self.breaker.guard()
-
-
-_OF_THE_PAYLOAD = ("universe", "namespace")
-
 
 class EmbeddedMemory:
-    """The memory of an index as seed 000 and 001 call one. Nothing of it waits in the caller's event loop."""
+    """The memory of an index as seeds 000 and 001 call one. Nothing of it waits in the caller's event loop."""
 
     def __init__(self, index: Index, tenant: str | None = None, *, namespace: str | None = None) -> None:
         """`tenant`: the only one that is answered for; None believes what a payload says, and is for callers who know
@@ -110,7 +101,7 @@ class EmbeddedMemory:
     async def recall(self, query: str | Mapping[str, Any], top_k: int = TOP_K, **more: Any) -> dict[str, Any]:
         """The same, called with a payload (seed 001) or with a question (seed 000)."""
         payload = dict(query) if isinstance(query, Mapping) else {"query": query, "top_k": top_k}
-        return await self._index.workers.run(self.evaluate, payload | more, name="memories")
+        return await self.context_evaluate(payload | more)
 
     async def remember(self, payload: Mapping[str, Any] | str, **more: Any) -> dict[str, Any]:
         """Tell one memory: its text, or its fields beside `tenant_id`."""
@@ -123,6 +114,20 @@ class EmbeddedMemory:
     def warm_up(self) -> None:
         """Load the encoder and the memories before the first question."""
         self._index.recall("hello", tenant=self._tenant or "", top_k=1)
+
+    def tell(self, payload: Mapping[str, Any]) -> dict[str, Any]:
+        given = _payload(payload)
+        alone = {name: value for name, value in given.items() if name not in ("universe", "namespace")}
+        [memory] = self._index.remember_batch([self._new(alone, given)], tenant=self._owner(given))
+        return {"ok": True, "id": memory.id, "outcome": memory.outcome}
+
+    def tell_all(self, payload: Mapping[str, Any]) -> dict[str, Any]:
+        given = _payload(payload)
+        listed = given.get("memories")
+        if isinstance(listed, str | Mapping) or not isinstance(listed, Sequence):
+            raise UsageError("memories must be a list", hint='{"tenant_id": "…", "memories": [{"text": "…"}]}')
+        told = self._index.remember_batch([self._new(each, given) for each in listed], tenant=self._owner(given))
+        return {"ok": True, "ids": [each.id for each in told], "outcomes": [each.outcome for each in told]}
 
     def evaluate(self, payload: Mapping[str, Any]) -> dict[str, Any]:
         given = _payload(payload)
@@ -140,22 +145,7 @@ class EmbeddedMemory:
         )
         return {"candidates": [each.candidate() for each in found.memories]}
 
-    def tell(self, payload: Mapping[str, Any]) -> dict[str, Any]:
-        given = _payload(payload)
-        [memory] = self._index.remember_batch([self._new(given, given)], tenant=self._owner(given))
-        return {"ok": True, "id": memory.id, "outcome": memory.outcome}
-
-    def tell_all(self, payload: Mapping[str, Any]) -> dict[str, Any]:
-        given = _payload(payload)
-        listed = given.get("memories")
-        if isinstance(listed, str | Mapping) or not isinstance(listed, Sequence):
-            raise UsageError("memories must be a list", hint='{"tenant_id": "…", "memories": [{"text": "…"}]}')
-        told = self._index.remember_batch([self._new(each, given) for each in listed], tenant=self._owner(given))
-        return {"ok": True, "ids": [each.id for each in told], "outcomes": [each.outcome for each in told]}
-
     def _new(self, memory: Mapping[str, Any], given: Mapping[str, Any]) -> NewMemory:
-        if memory is given:
-            memory = {name: value for name, value in given.items() if name not in _OF_THE_PAYLOAD}
         new = read_memory(memory)
         return replace(new, namespace=new.namespace or self._place(given))
 

@@ -2,12 +2,9 @@
 
     {"tenant_id": …, "session_id": …, "persona_id": …, "system_prompt": …, "user_message": …, "history": […]}
 
-Everything may be missing. Who is asking is never guessed: an id that is neither text nor a number is an error.
-
-The history of a conversation: what of it can be a message, and how much of its end is looked at.
-
-A history may be long, and may hold anything: messages without text, with lists for text, with calls of tools, with
-roles nobody knows. Only as much of it is read, from its end, as can become part of a prompt.
+Everything may be missing. Who is asking is never guessed: an id that is neither text nor a number is an error. A
+history may be long, and may hold anything: messages without text, with lists for text, with calls of tools, with roles
+nobody knows. Only as much of it is read, from its end, as can become part of a prompt.
 """
 
 from __future__ import annotations
@@ -20,7 +17,12 @@ from typing import Any
 
 from research.errors import UsageError
 
+LIMIT = 20  # messages at most
+_BLANKS = 50  # entries that are passed over, for each one that may be kept, before the search is given up
 _IDS = ("tenant_id", "session_id", "persona_id")
+_ROLES = ("system", "user", "assistant", "tool", "developer", "function")
+_RESULTS = ("tool", "function")  # answers of tools, which stand only behind the message that called them
+_EXAMPLE = '{"session_id": "…", "user_message": "…", "history": [{"role": "user", "content": "…"}]}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +40,8 @@ class Turn:
             return envelope
         if not isinstance(envelope, Mapping):
             raise UsageError(f"a turn is a document, not {type(envelope).__name__}", hint=_EXAMPLE)
-        ids = {name: _id(name, envelope.get(name)) for name in _IDS}
         return cls(
-            **ids,
+            **{name: _id(name, envelope.get(name)) for name in _IDS},
             system_prompt=text_of(envelope.get("system_prompt")),
             user_message=text_of(envelope.get("user_message")),
             history=_history(envelope.get("history")),
@@ -88,9 +89,6 @@ class BuiltContext:
         }
 
 
-_EXAMPLE = '{"session_id": "…", "user_message": "…", "history": [{"role": "user", "content": "…"}]}'
-
-
 def _id(name: str, value: object) -> str | None:
     if value is None or isinstance(value, str):
         return value or None
@@ -107,12 +105,6 @@ def _history(given: object) -> Sequence[Any]:
     if isinstance(given, Sequence):
         return given
     return list(given) if isinstance(given, Iterable) else ()
-
-
-LIMIT = 20  # messages at most
-_BLANKS = 50  # entries that are passed over, for each one that may be kept, before the search is given up
-_ROLES = ("system", "user", "assistant", "tool", "developer", "function")
-_RESULTS = ("tool", "function")  # answers of tools, which stand only behind the message that called them
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,23 +147,13 @@ def window(history: Sequence[Any], limit: int = LIMIT) -> Window:
 
 def text_of(content: object) -> str:
     """Any content as text. Of a list, as models take it, the parts that are text; others are named in brackets."""
-    if content is None:
-        return ""
-    if isinstance(content, str):
-        return content
     if isinstance(content, bytes):
         return content.decode("utf-8", "replace")
+    if isinstance(content, str | Mapping):
+        return _part(content)
     if isinstance(content, Sequence):
         return "\n".join(part for part in map(_part, content) if part)
-    if isinstance(content, Mapping):
-        return _part(content)
-    return str(content)
-
-
-def role_of(message: Mapping[str, Any]) -> str:
-    role = message.get("role")
-    known = role.strip().lower() if isinstance(role, str) else ""
-    return known if known in _ROLES else "user"
+    return "" if content is None else str(content)
 
 
 def spoken(entry: object) -> tuple[str, str] | None:
@@ -181,7 +163,14 @@ def spoken(entry: object) -> tuple[str, str] | None:
     if not isinstance(entry, Mapping):
         return None
     text = text_of(entry.get("content")).strip()
-    return (role_of(entry), text) if text else None
+    return (_role(entry) or "user", text) if text else None
+
+
+def _role(message: Mapping[str, Any]) -> str:
+    """Empty for one that nobody knows."""
+    role = message.get("role")
+    known = role.strip().lower() if isinstance(role, str) else ""
+    return known if known in _ROLES else ""
 
 
 def _entry(place: int, given: object) -> tuple[Entry | None, str]:
@@ -193,8 +182,8 @@ def _entry(place: int, given: object) -> tuple[Entry | None, str]:
     text, calls = text_of(given.get("content")), _calls(given)
     if not text.strip() and not calls:
         return None, "without_content"
-    role = role_of(given)
-    message: dict[str, Any] = {"role": role, "content": text}
+    role = _role(given)
+    message: dict[str, Any] = {"role": role or "user", "content": text}
     if isinstance(given.get("name"), str) and given["name"]:
         message["name"] = given["name"]
     if role == "assistant" and calls:
@@ -202,8 +191,7 @@ def _entry(place: int, given: object) -> tuple[Entry | None, str]:
     if role in _RESULTS and isinstance(given.get("tool_call_id"), str):
         message["tool_call_id"] = given["tool_call_id"]
     called = json.dumps(calls, ensure_ascii=False, default=str) if "tool_calls" in message else ""
-    known = isinstance(given.get("role"), str) and given["role"].strip().lower() in _ROLES
-    return Entry(place, message, f"{text}\n{called}" if called else text), "" if known else "unknown_role"
+    return Entry(place, message, f"{text}\n{called}" if called else text), "" if role else "unknown_role"
 
 
 def _calls(message: Mapping[str, Any]) -> list[Any]:

@@ -21,9 +21,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from research.context import DOCUMENTS_HEADING, message
+from research.conversation.budget import Budget
 from research.conversation.builder import ContextBuilder
-from research.conversation.client import BASE_URL
-from research.conversation.messages import Overhead, system_message, user_message
+from research.conversation.client import BASE_URL, SomaBrainClient, SomaSettings
+from research.conversation.messages import system_message, user_message
 from research.conversation.metrics import ContextBuilderMetrics
 from research.conversation.service import EmbeddedMemory
 from research.conversation.turn import BuiltContext, Turn, spoken
@@ -78,7 +79,7 @@ class TurnMaker:
         metrics: ContextBuilderMetrics | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        """`environment`: where the SA01_* variables are."""
+        """`environment` has the SA01_* variables."""
         self.metrics = metrics or ContextBuilderMetrics()
         self._index = index
         self._environment = os.environ if environment is None else environment
@@ -137,17 +138,18 @@ class TurnMaker:
 
         return asyncio.run(build())
 
-    async def warm_up(self) -> None:
-        """Load what the first turn would wait for."""
-        await (await self._index.workers.run(self._opened, name="turns")).warm_up()
-
     def _opened(self) -> ContextBuilder:
         with self._opening:
             if self._builder is None:
                 from research.context import TokenCounter
 
+                embedded = not self._environment.get(BASE_URL, "").strip()
+                self._memory_service = (
+                    EmbeddedMemory(self._index)
+                    if embedded
+                    else SomaBrainClient(settings=SomaSettings.from_environment(self._environment))
+                )
                 redactor = self._redactor()
-                self._memory_service = self._memory()
                 self._counter = TokenCounter(self._index.settings.token_encoding)
                 self._builder = ContextBuilder(
                     somabrain=self._memory_service,
@@ -155,21 +157,9 @@ class TurnMaker:
                     token_counter=self._counter.count,
                     redactor=redactor,
                     retrieval_timeout=self._index.settings.source_seconds,
-                    threshold=FLOOR if self._embedded else None,
+                    threshold=FLOOR if embedded else None,  # only our own scores mean what ours do
                 )
             return self._builder
-
-    @property
-    def _embedded(self) -> bool:
-        """Whether memories are the index's own, whose scores mean what ours do."""
-        return not self._environment.get(BASE_URL, "").strip()
-
-    def _memory(self) -> Any:
-        if self._embedded:
-            return EmbeddedMemory(self._index)
-        from research.conversation.client import SomaBrainClient, SomaSettings
-
-        return SomaBrainClient(settings=SomaSettings.from_environment(self._environment))
 
     def _redactor(self) -> RedactorProtocol | None:
         """As the settings say; None is the builder's own, for keys and tokens."""
@@ -183,10 +173,9 @@ class TurnMaker:
 
     def _documents(self, turn: Turn, limit: int) -> _Block:
         assert self._counter is not None
-        count, overhead = self._counter.count, Overhead(self._counter.count)
+        count, overhead = self._counter.count, Budget(self._counter.count).overhead
         own = [system_message(turn.system_prompt), user_message(turn.user_message)]
-        fixed = overhead.reply + sum(overhead.of(each) + count(each["content"]) for each in own)
-        room = (limit - fixed) // 2
+        room = (limit - sum(overhead(each) + count(each["content"]) for each in own)) // 2
         if not turn.user_message.strip() or room < _LEAST_TOKENS:
             return _Block("no room")
         for share in _SHRINKING:
@@ -204,9 +193,9 @@ class TurnMaker:
                 return _Block("not redacted")
             text = "\n\n".join([DOCUMENTS_HEADING, *(_quoted(number, source, safe) for number, source, safe in shown)])
             message = {"role": "system", "name": "documents", "content": text}
-            if count(text) + overhead.of(message) <= room:
+            if count(text) + overhead(message) <= room:
                 cited = [_cited(number, source) for number, source, _ in shown]
-                return _Block("ok", message, count(text), overhead.of(message), cited)
+                return _Block("ok", message, count(text), overhead(message), cited)
         return _Block("no room")
 
     def _safe_sources(self, sources: Sequence[SourceDocument]) -> list[tuple[int, SourceDocument, str]]:
@@ -232,14 +221,8 @@ def _joined(built: BuiltContext, block: _Block, limit: int) -> BuiltContext:
 
 def _asked_before(turn: Turn) -> list[str]:
     """The last questions of the history, oldest first."""
-    found: list[str] = []
-    for entry in reversed(turn.history[-20:]):
-        said = spoken(entry)
-        if said is not None and said[0] == "user":
-            found.append(said[1])
-        if len(found) == _BEFORE:
-            break
-    return found[::-1]
+    said = (spoken(entry) for entry in turn.history[-20:])
+    return [each[1] for each in said if each is not None and each[0] == "user"][-_BEFORE:]
 
 
 def _quoted(number: int, source: SourceDocument, text: str) -> str:

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from research.search.highlights import Highlighter, RowOrder, matches, page_snippet
     from research.search.items import EmbeddedItems, FoundItem, FoundItems, ItemSearch, Ranking, Where
     from research.search.legs import DEFAULT_WEIGHTS, Found, LexicalLeg, PageOrder, SearchOutcome
-    from research.search.memories.ranking import Ranked, allowed, rank, read_question
-    from research.search.memories.view import View, Views
+    from research.search.memories import Ranked, View, Views, allowed, rank, read_question
     from research.search.passages import BEST, YEAR, with_passages, years_asked
     from research.search.reranker import PageReranker, describe
     from research.search.rewriters.base import Rewriters
@@ -35,8 +34,7 @@ else:
             "highlights": "Highlighter RowOrder matches page_snippet",
             "items": "EmbeddedItems FoundItem FoundItems ItemSearch Ranking Where",
             "legs": "DEFAULT_WEIGHTS Found LexicalLeg PageOrder SearchOutcome",
-            "memories.ranking": "Ranked allowed rank read_question",
-            "memories.view": "View Views",
+            "memories": "Ranked View Views allowed rank read_question",
             "passages": "BEST YEAR with_passages years_asked",
             "reranker": "PageReranker describe",
             "rewriters.base": "Rewriters",

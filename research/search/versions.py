@@ -83,7 +83,7 @@ def _means_older(question: str, older: Version, newer: Version) -> bool:
     if any(year < newer.number[0] for year in years) or _named(question) & (set(older.number) - set(newer.number)):
         return True
     if len(older.number) > 1:  # minutes of May, and of June
-        from research.search.memories.words import times_in
+        from research.search.dates import times_in
 
         if times_in(question, datetime.now(UTC)):
             return True

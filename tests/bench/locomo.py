@@ -23,7 +23,7 @@ from research.evaluation.questions import MemorySet, conversation_of
 from research.index import Index
 from research.memories import Recalled
 from research.search import read_question
-from research.search.memories.ranking import parts_of
+from research.search.memories import parts_of
 from research.settings import FLOOR
 from research.store import get_memories
 from tests.bench.calibration import FIFTHS

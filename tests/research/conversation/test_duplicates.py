@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from research.conversation.salience import digest, say_the_same
+from research.conversation.memory import digest, say_the_same
 from research.memories import NewMemory
 from tests.research.conversation.memory_index import encoder, ids, open_index
 

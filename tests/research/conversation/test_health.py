@@ -15,7 +15,6 @@ from research.conversation import (
     DegradationMonitor,
     SomabrainHealthState,
 )
-from research.conversation.health import state_of
 from tests.research.conversation.making import Clock, Memories, build, builder, memory, turn
 
 NORMAL, DEGRADED, DOWN = SomabrainHealthState
@@ -205,26 +204,11 @@ def test_the_monitor_tells_how_its_components_do() -> None:
     assert monitor.get_component_health("anything").level == DegradationLevel.HEALTHY
     monitor.watch("memory", breaker)
     monitor.record_degradation("models", 5)
-    assert [(health.name, health.level, health.seconds) for health in monitor.components()] == [
-        ("memory", "healthy", 0.0),
-        ("models", "degraded", 5.0),
-    ]
+    assert monitor.get_component_health("models") == ComponentHealth("models", DegradationLevel.DEGRADED, 5.0)
     breaker.failed()
     assert monitor.get_component_health("memory") == ComponentHealth("memory", DegradationLevel.DOWN, 15.0)
     clock.pass_by(15)
     assert monitor.get_component_health("memory").level == DegradationLevel.DEGRADED
-    assert state_of(monitor.get_component_health("models")) is NORMAL
     monitor.record_degradation("models", 5)
     monitor.record_recovery("models")
     assert monitor.get_component_health("models").level == DegradationLevel.HEALTHY
-
-
-@pytest.mark.parametrize("jump", [-5000.0, 5000.0])
-def test_a_clock_that_jumps_makes_nobody_ill_for_longer(jump: float) -> None:
-    clock = Clock()
-    monitor = DegradationMonitor(clock=clock)
-    monitor.record_degradation("memory", 15)
-    clock.pass_by(jump)
-    assert monitor.get_component_health("memory").seconds <= 15
-    clock.pass_by(15)
-    assert monitor.get_component_health("memory").level == DegradationLevel.HEALTHY

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from research.conversation.salience import Candidate, Salience, apply_salience, rank, read_time, recency_boost
+from research.conversation.intake import read_time
+from research.conversation.salience import Candidate, Scored, apply_salience, rank, recency_boost
 from tests.research.conversation.making import NOW
 
 
@@ -83,15 +84,7 @@ def test_recent_memories_score_higher_than_old_ones(score: float, days: float, o
 
 
 def test_what_scores_the_same_is_ordered_by_relevance_and_then_as_it_came() -> None:
-    by_date = Salience(0.0, 0.0)
-    scored = apply_salience(
-        [Candidate(name, "t", score) for name, score in (("a", 0.1), ("b", 0.9), ("c", 0.9))], NOW, by_date
-    )
+    scored = [Scored(Candidate(name, "t", score), 0.5, 0.5) for name, score in (("a", 0.1), ("b", 0.9), ("c", 0.9))]
     assert [each.candidate.id for each in rank(scored, 3)] == ["b", "c", "a"]
     assert [each.candidate.id for each in rank(scored, 1)] == ["b"]
     assert rank(scored, 0) == rank(scored, -1) == []
-
-
-def test_salience_can_be_left_to_relevance_alone() -> None:
-    relevant = apply_salience([Candidate("m", "t", 0.4, {"timestamp": NOW})], NOW, Salience(1.0, 0.0))
-    assert relevant[0].score == 0.4

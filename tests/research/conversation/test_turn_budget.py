@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from research.context import TokenCounter
-from research.conversation.budget import CUT_MARK, _greedy, _knapsack
+from research.conversation.budget import _greedy, _knapsack
 from research.errors import TurnTooLongError, UsageError
-from tests.research.conversation.making import Memories, build, builder, memory, talk, turn, words
+from tests.research.conversation.making import Memories, build, builder, memory, talk, turn
 
 TOKENS = TokenCounter()
 
@@ -110,42 +110,14 @@ def test_a_message_alone_larger_than_the_budget_is_an_error_that_says_so() -> No
     with pytest.raises(TurnTooLongError, match=r"take 1,0.. tokens or more, and the budget is 100") as raised:
         build(builder(Memories()), turn("word " * 1000), 100)
     assert raised.value.limit == 100 < raised.value.needed
-    assert "oversize" in raised.value.hint
 
 
-def test_or_it_is_cut_and_announced() -> None:
-    context = build(builder(Memories(), TOKENS.count, oversize="cut"), turn("A long story. " * 500, talk(4)), 100)
-    assert context.debug["cut"] == ["user_message"]
-    assert context.messages[0] == {"role": "system", "content": "You are a helpful assistant."}
-    assert context.messages[-1]["content"].startswith("A long story. A long")
-    assert context.messages[-1]["content"].endswith(CUT_MARK)
-    assert 90 <= context.prompt_tokens <= 100
-
-
-def test_a_system_prompt_that_fills_everything_leaves_half_to_the_message() -> None:
-    made = builder(Memories(), oversize="cut", message_overhead=0)
-    context = build(made, turn("say " * 100, system_prompt="rule " * 100), 40)
-    assert context.debug["cut"] == ["system_prompt", "user_message"]
-    assert (context.token_counts["system"], context.token_counts["user"]) == (20, 20)
-    short = build(made, turn("short one", system_prompt="rule " * 100), 40)
-    assert short.debug["cut"] == ["system_prompt"]
-    assert short.messages[-1]["content"] == "short one"
-
-
-def test_words_without_blanks_are_cut_too() -> None:
-    context = build(
-        builder(Memories(), len, oversize="cut", message_overhead=0), turn("語" * 500, system_prompt=""), 40
-    )
-    assert context.messages[-1]["content"] == "語" * (40 - len(CUT_MARK)) + CUT_MARK
-
-
-@pytest.mark.parametrize("oversize", ["error", "cut"])
 @pytest.mark.parametrize("limit", [0, 1])
-def test_budgets_of_nothing(limit: int, oversize: str) -> None:
-    made = builder(Memories(memory("Ana lives in Kiel.")), oversize=oversize)
+def test_budgets_of_nothing(limit: int) -> None:
+    made = builder(Memories(memory("Ana lives in Kiel.")))
     with pytest.raises(TurnTooLongError):
         build(made, turn(history=talk(3)), limit)
-    empty = builder(Memories(memory("Ana lives in Kiel.")), oversize=oversize, message_overhead=0)
+    empty = builder(Memories(memory("Ana lives in Kiel.")), message_overhead=0)
     context = build(empty, turn("", talk(3), system_prompt=""), limit)
     assert [message["content"] for message in context.messages] == ["", ""]
     assert context.prompt_tokens == 0
@@ -157,10 +129,9 @@ def test_what_is_no_budget(limit: Any) -> None:
         build(builder(Memories()), turn(), limit)
 
 
-@pytest.mark.parametrize("settings", [{"budget": "magic"}, {"oversize": "magic"}])
-def test_what_is_no_strategy(settings: dict[str, str]) -> None:
+def test_what_is_no_strategy() -> None:
     with pytest.raises(UsageError, match="magic"):
-        builder(Memories(), **settings)
+        builder(Memories(), budget="magic")
 
 
 def test_a_text_of_megabytes_is_known_to_be_too_long_by_its_beginning() -> None:
@@ -190,29 +161,20 @@ _MESSAGES = st.lists(
 def test_history_trimming_preserves_recent(history: list[Any], message: str, limit: int, memories: list[str]) -> None:
     """The seed's property: what is kept are the most recent messages, without a gap; system and message are there; the
     total is never above the limit; the parts add up."""
-    made = builder(Memories(*map(memory, memories)), TOKENS.count, oversize="cut", retrieval_timeout=30)
-    context = build(made, turn(message, history), limit)
+    made = builder(Memories(*map(memory, memories)), TOKENS.count, retrieval_timeout=30)
+    try:
+        context = build(made, turn(message, history), limit)
+    except TurnTooLongError as error:
+        assert error.limit == limit < error.needed
+        return
     usable = [each for each in history if each.get("content", "").strip()]
     kept = [each["content"] for each in context.history]
     assert kept == [each["content"] for each in usable[len(usable) - len(kept) :]]
     assert len(kept) <= 20
     assert context.messages[0]["role"] == "system"
     assert context.messages[-1]["role"] == "user"
-    if not context.debug["cut"]:
-        assert context.messages[-1]["content"] == message
-        assert context.messages[0]["content"] == context.system_prompt == "You are a helpful assistant."
+    assert context.messages[-1]["content"] == message
+    assert context.messages[0]["content"] == context.system_prompt == "You are a helpful assistant."
     assert context.prompt_tokens <= limit
     said = sum(TOKENS.count(each["content"]) for each in context.messages)
     assert said + context.token_counts["overhead"] == context.prompt_tokens
-
-
-@given(text=st.text(alphabet="ab .\n語", max_size=300), limit=st.integers(0, 60))
-def test_whatever_is_cut_fits(text: str, limit: int) -> None:
-    made = builder(None, words, oversize="cut")
-    try:
-        context = build(made, turn(text, system_prompt="be kind"), limit)
-    except TurnTooLongError as error:
-        assert error.limit == limit < error.needed
-    else:
-        assert context.prompt_tokens <= limit
-        assert bool(context.debug["cut"]) == (context.messages[-1]["content"] != text)

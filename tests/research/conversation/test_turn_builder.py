@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from research.conversation import SomaClientError
+from research.conversation import SomabrainHealthState, SomaClientError
 from research.conversation.salience import read_candidates, score_of
 from research.conversation.turn import Turn
 from research.errors import UsageError
@@ -23,13 +23,14 @@ from tests.research.conversation.making import NOW, Clock, Memories, build, buil
 
 def test_in_order_of_salience_and_clipped() -> None:
     memories = [
+        memory("old and far", 0.6, days=60),
         memory("old and near", 0.9, days=60),
         memory("new and far", 0.6, days=2),
         memory("new and near", 0.95, days=1),
     ]
-    context = build(builder(Memories(*memories), top_k=2), turn())
-    assert [snippet["text"] for snippet in context.snippets] == ["new and near", "new and far"]
-    assert [round(snippet["score"], 2) for snippet in context.snippets] == [0.96, 0.70]
+    context = build(builder(Memories(*memories), health_provider=lambda: SomabrainHealthState.DEGRADED), turn())
+    assert [snippet["text"] for snippet in context.snippets] == ["new and near", "new and far", "old and near"]
+    assert [round(snippet["score"], 2) for snippet in context.snippets] == [0.96, 0.70, 0.67]
 
 
 @pytest.mark.parametrize(
@@ -126,7 +127,7 @@ def test_whatever_a_service_answers_the_turn_is_built(answer: Any) -> None:
 
 @given(envelope=st.dictionaries(st.sampled_from(["system_prompt", "user_message", "history", "x"]), _JSON))
 def test_whatever_a_turn_holds_it_is_built(envelope: dict[str, Any]) -> None:
-    context = build(builder(None, oversize="cut"), envelope, 100_000)
+    context = build(builder(None), envelope, 100_000)
     assert [context.messages[0]["role"], context.messages[-1]["role"]] == ["system", "user"]
     json.dumps(context.to_dict())
 

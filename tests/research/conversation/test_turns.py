@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from research.context import TokenCounter
-from research.conversation.messages import Overhead
+from research.conversation.budget import Budget
 from research.conversation.turns import DOCUMENTS_HEADING, BuiltTurn, TurnMaker
 from research.errors import TurnTooLongError, UsageError
 from research.index import Index
@@ -36,8 +36,8 @@ def built(index: Index, limit: int = 4096, *, documents: bool = True, **envelope
 
 def cost(messages: list[dict[str, Any]]) -> int:
     count = TokenCounter().count
-    overhead = Overhead(count)
-    return overhead.reply + sum(count(message["content"]) + overhead.of(message) for message in messages)
+    overhead = Budget(count).overhead
+    return 3 + sum(count(message["content"]) + overhead(message) for message in messages)
 
 
 def test_memories_of_the_index_are_in_it_and_those_of_others_are_not(index: Index) -> None:

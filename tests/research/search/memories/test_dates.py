@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime
 import numpy as np
 import pytest
 
-from research.search.memories.words import Asked, nearness, times_in
+from research.search.dates import Asked, nearness, times_in
 
 NOW = datetime(2026, 11, 18, 12, tzinfo=UTC)  # a Wednesday
 

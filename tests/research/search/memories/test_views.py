@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from research.index import Index
-from research.search.memories.view import View, Views
-from research.search.memories.words import Segment, score_words
+from research.search.memories import Segment, View, Views, score_words
 from tests.pace import draws
 from tests.research.conversation.memory_index import encoder, open_index
 
@@ -104,7 +103,7 @@ def test_many_small_parts_are_put_together(tmp_path: Path) -> None:
 
 
 def test_those_not_asked_for_long_are_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("research.search.memories.view._MOST_ROWS", 5)
+    monkeypatch.setattr("research.search.memories._MOST_ROWS", 5)
     with open_index(tmp_path) as index:
         views = index._memory()._source().views
         for tenant in ("a", "b", "c"):
