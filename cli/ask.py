@@ -156,9 +156,9 @@ def command(
         from cli.views import screen_notes
 
         notes = [note.text for note in screen_notes(context)]
-        write_page(html, context, partial(found.matches, question=_looked_for(context)), notes)
+        write_page(html, context, partial(found.documents.matches, question=_looked_for(context)), notes)
     elif drawn:
-        mark = partial(found.matches, question=_looked_for(context))
+        mark = partial(found.documents.matches, question=_looked_for(context))
         _show(context, mark, settings, explain=explain, full=full, answer=written)
     else:
         _write_plain(context, explain=explain, answer=written)

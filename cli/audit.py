@@ -74,10 +74,10 @@ def command(
     with index_for(given) as index:
         if action is Action.list:
             start = "" if since is None else _start(since)
-            _list(index.audit().entries(principal=principal, since=start, denied=denied, limit=limit), given)
+            _list(index.policy.audit().entries(principal=principal, since=start, denied=denied, limit=limit), given)
             return 0
         if action is Action.show:
-            _show(index.audit().entry(entry or ""), given)
+            _show(index.policy.audit().entry(entry or ""), given)
             return 0
         return _verify(index, given, accept=action is Action.accept)
 
@@ -133,7 +133,7 @@ def _verify(index: Index, given: Common, *, accept: bool) -> int:
     from cli.output import say, write_document, write_line
     from research.governance import owner_principal
 
-    found = index.audit().accept(owner_principal()) if accept else index.audit().verify()
+    found = index.policy.audit().accept(owner_principal()) if accept else index.policy.audit().verify()
     if given.as_json:
         write_document("ctx.audit/1", {"verification": asdict(found)})
     else:

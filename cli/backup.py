@@ -38,7 +38,7 @@ def command(
     given = common(ctx)
     opened = index_for(given)
     with orderly_end():
-        done = opened.backup(file.expanduser().absolute(), images=not no_images, force=force)
+        done = opened.admin.backup(file.expanduser().absolute(), images=not no_images, force=force)
     if given.as_json:
         write_document("ctx.backup/1", {"index": str(opened.root), **asdict(done)})
         return 0

@@ -70,7 +70,7 @@ class Chat:
             say(message)
 
     def welcome(self) -> None:
-        documents, pages = self._index.totals()
+        documents, pages = self._index.documents.totals()
         turns = self._turns()
         where = f", {turns} questions so far" if turns else ""
         self.say(f"ctx: {documents:,} documents, {pages:,} pages; session {self._session}{where}. /help, Ctrl-D ends.")
@@ -134,7 +134,7 @@ class Chat:
         if self._drawn:
             from cli.chat_view import show_answer
 
-            mark = partial(self._index.matches, question=context.searched or question)
+            mark = partial(self._index.documents.matches, question=context.searched or question)
             show_answer(context, mark, memories, answer, explain=self._explain)
         else:
             from cli.chat_view import write_answer
@@ -163,7 +163,7 @@ class Chat:
     def _recalled(self, context: ResearchContext) -> list[Recalled]:
         """What was told and may answer; what goes wrong with it costs itself alone."""
         try:
-            found = self._index.recall(context.searched or context.query, top_k=_RECALLED, threshold=FLOOR)
+            found = self._index.memories.recall(context.searched or context.query, top_k=_RECALLED, threshold=FLOOR)
         except CtxError as error:
             self.say(f"ctx: note: nothing was recalled: {error.message}")
             return []
@@ -189,7 +189,7 @@ class Chat:
         assert self._last is not None
         from cli.chat_view import show_sources
 
-        mark = partial(self._index.matches, question=self._last.searched or self._last.query)
+        mark = partial(self._index.documents.matches, question=self._last.searched or self._last.query)
         show_sources(self._last, mark, drawn=self._drawn)
 
     def _show(self, number: str) -> None:
@@ -197,7 +197,7 @@ class Chat:
         from research.text import block, one_line
 
         source = self._source(number)
-        view = self._index.page(source.doc_id, source.page)
+        view = self._index.documents.page(source.doc_id, source.page)
         page(f"{one_line(source.filename)}, page {source.page}\n\n{block(view.item.text)}\n")
 
     def _open(self, number: str) -> None:
@@ -223,7 +223,7 @@ class Chat:
         turns = self._turns()
         if self._drawn and turns and not typer.confirm(f"Forget the {turns} questions of {self._session}?", err=True):
             return
-        removed = self._index.remove_session(self._session)
+        removed = self._index.sessions.remove(self._session)
         forget_history(self._index.root, self._session)
         self._last, self._remembered = None, ""
         told = f" and {len(removed.memories)} memories" if removed.memories else ""
@@ -236,7 +236,7 @@ class Chat:
         write(f"{HELP}\n")
 
     def _turns(self) -> int:
-        return next((each.turns for each in self._index.sessions() if each.name == self._session), 0)
+        return next((each.turns for each in self._index.sessions.list() if each.name == self._session), 0)
 
 
 def _is_unsure(context: ResearchContext) -> bool:
@@ -362,6 +362,6 @@ def _new_name(index: Index) -> str:
     from datetime import datetime
 
     name = f"chat-{datetime.now():%Y-%m-%d-%H%M}"
-    taken = {each.name for each in index.sessions()}
+    taken = {each.name for each in index.sessions.list()}
     numbered = (f"{name}-{number}" for number in range(2, 10_000))
     return name if name not in taken else next(each for each in numbered if each not in taken)

@@ -64,7 +64,7 @@ def command(
     index = index_for(given)
     if not index.exists and target and not level:
         raise index.nothing_found()
-    labels = index.labels()
+    labels = index.policy.labels()
     if proposals:
         return _proposals(labels, given, accept=accept)
     if target is None:

@@ -45,8 +45,8 @@ def command(
     given = common(ctx)
     index_ = locate(given).index
     with orderly_end():
-        repairs = index_.repair() if fix else []
-    checks = index_.check()
+        repairs = index_.admin.repair() if fix else []
+    checks = index_.admin.check()
     lines = [("fixed" if done.severity == "ok" else "unfixed", done) for done in repairs]
     lines += [(_WORDS[check.severity], check) for check in checks]
     if given.as_json:

@@ -133,7 +133,7 @@ def show_imported(done: ImportedLines, given: Common) -> None:
 
 
 def show_values(index: Index, axis: str | None, report: Rebuilt, given: Common) -> None:
-    values = index.values(axis=axis)
+    values = index.experiences.values(axis=axis)
     if given.as_json:
         shown = [each.to_dict() for each in values]
         write_document(SCHEMA, {"values": shown, "rebuilt": _rebuilt(report)})
@@ -323,14 +323,14 @@ def _tell(index: Index, verb: Verb, named: Sequence[str], told: dict[str, Any], 
     if verb is Verb.start:
         _check_count(verb, named, 0)
         needed = dict.fromkeys(("goal", "hypothesis", "action", "prediction"), "")
-        experience = index.start_experience(**{**needed, **told})
+        experience = index.experiences.start(**{**needed, **told})
     else:
         _check_count(verb, named, 1)
         id = named[0] if named else _the_open_one(index).id
         if verb is Verb.update:
-            experience = index.update_experience(id, **told)
+            experience = index.experiences.update(id, **told)
         else:
-            experience = index.close_experience(id, **{"outcome": "", "outcome_result": "", **told})
+            experience = index.experiences.close(id, **{"outcome": "", "outcome_result": "", **told})
     if given.as_json:
         write_document("ctx.experience/1", {"experience": experience.to_dict()})
     else:
@@ -353,23 +353,23 @@ def _look(
 ) -> int:
     if verb is Verb.list:
         _check_count(verb, named, 0)
-        show_list(index.experiences(**asked), given)
+        show_list(index.experiences.list(**asked), given)
     elif verb is Verb.export:
         _check_count(verb, named, 0)
-        export(index.experiences(**asked), given)
+        export(index.experiences.list(**asked), given)
     elif verb is Verb.show:
         _check_count(verb, named, 1, least=1)
-        show_one(index.experience(named[0]), given)
+        show_one(index.experiences.get(named[0]), given)
     elif verb is Verb.search:
         from cli.options import read_question
 
         _check_count(verb, named, None, least=1)
-        results = index.search_experiences(read_question(named), **{"limit": _LIMIT, **asked})
+        results = index.experiences.search(read_question(named), **{"limit": _LIMIT, **asked})
         show_results(results, given)
         return 0 if results.results else NothingFoundError.exit_code
     elif verb is Verb.remove:
         _check_count(verb, named, None, least=1)
-        show_removed(index.remove_experience(*named), given)
+        show_removed(index.experiences.remove(*named), given)
     else:
         _check_count(verb, named, 0)
         show_values(index, asked.get("axis"), _values(index, rebuild=rebuild), given)
@@ -382,7 +382,7 @@ def _values(index: Index, *, rebuild: bool) -> Rebuilt:
     from research.experiences import Rebuilt
 
     try:
-        return index.rebuild_values(force=rebuild)
+        return index.experiences.rebuild_values(force=rebuild)
     except BusyError:
         if rebuild:
             raise
@@ -395,11 +395,11 @@ def _import(index: Index, named: Sequence[str], given: Common) -> int:
 
     _check_count(Verb.import_, named, 1, least=1)
     if named[0] == "-":
-        done = index.import_experience_lines(sys.stdin.buffer)
+        done = index.experiences.import_lines(sys.stdin.buffer)
     else:
         try:
             with Path(named[0]).open("rb") as stream:
-                done = index.import_experience_lines(stream)
+                done = index.experiences.import_lines(stream)
         except OSError as error:
             hint = "name a file with an experience a line, or - for stdin"
             raise UsageError(f"cannot read {named[0]}: {error.strerror or error}", hint=hint) from error
@@ -414,11 +414,11 @@ def _embed(index: Index, given: Common) -> None:
     """So that the next question need not. Whoever stops it loses nothing."""
     from cli.output import say
 
-    left = index.embed_experiences(seconds=1.0)
+    left = index.experiences.embed(seconds=1.0)
     if left and not given.quiet:
         say(f"ctx: embedding {left:,} more; they are found by their words already")
     while left:
-        left, before = index.embed_experiences(), left
+        left, before = index.experiences.embed(), left
         if left >= before:  # somebody else writes, or new ones come as quickly
             return
 
@@ -431,12 +431,12 @@ def _renew_values(index: Index, given: Common) -> None:
     from research.errors import CtxError
 
     with suppress(CtxError):
-        if index.rebuild_values(force=False).done and not given.quiet:
+        if index.experiences.rebuild_values(force=False).done and not given.quiet:
             say("ctx: values were looked for anew; see them with: ctx experience values")
 
 
 def _the_open_one(index: Index) -> Experience:
-    found = index.experiences(outcome="open", limit=6)
+    found = index.experiences.list(outcome="open", limit=6)
     if len(found) != 1:
         named = ", ".join(each.id for each in found)
         raise UsageError(

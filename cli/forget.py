@@ -70,9 +70,9 @@ def command(
                 hint="see them with --dry-run, forget them with --yes",
             )
         if session is not None or everything:
-            gone = index.forget(tenant=tenant, session=session, everything=everything)
+            gone = index.memories.forget(tenant=tenant, session=session, everything=everything)
         else:
-            gone = index.forget(*(memory.id for memory in chosen), tenant=tenant)
+            gone = index.memories.forget(*(memory.id for memory in chosen), tenant=tenant)
         _report(gone, given)
     return 0
 
@@ -80,11 +80,11 @@ def command(
 def _chosen(index: Index, ids: Sequence[str], session: str | None, about: str | None, tenant: str) -> list[Memory]:
     """What is meant. Raises NothingFoundError for nothing."""
     if ids:
-        return [index.memory(name, tenant=tenant, as_told=True) for name in dict.fromkeys(ids)]
+        return [index.memories.get(name, tenant=tenant, as_told=True) for name in dict.fromkeys(ids)]
     if about is not None:
-        chosen = list(index.memories(tenant=tenant, about=about)) if about.strip() else []
+        chosen = list(index.memories.list(tenant=tenant, about=about)) if about.strip() else []
     else:
-        chosen = list(index.memories(tenant=tenant, session=session))
+        chosen = list(index.memories.list(tenant=tenant, session=session))
     if not chosen:
         raise NothingFoundError("there is nothing to forget", hint="see what there is with: ctx recall")
     return chosen

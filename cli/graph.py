@@ -149,7 +149,7 @@ def command(
         raise UsageError(f"there is no format {form!r}", hint="formats: text, json, dot, mermaid")
     wanted = None if kinds is None else [kind.strip() for kind in kinds.split(",") if kind.strip()]
     with index_of(settings_for(given)) as opened:
-        found = opened.graph(*things, hops=hops, kinds=wanted, limit=limit, tenant=tenant)
+        found = opened.graph.show(*things, hops=hops, kinds=wanted, limit=limit, tenant=tenant)
     if given.as_json or form == "json":
         write_document("ctx.graph/1", found.to_dict())
     else:

@@ -55,7 +55,7 @@ def command(
     index = index_for(given)
     if not index.exists and target and not values:
         raise index.nothing_found()
-    labels = index.labels()
+    labels = index.policy.labels()
     if target is None:
         list_labels("ctx.label/1", labels, given, ("classification", *NAMES))
     elif values:

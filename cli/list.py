@@ -40,8 +40,8 @@ def command(ctx: typer.Context) -> int:
 
     given = common(ctx)
     opened = index_for(given)
-    documents = opened.documents() if opened.exists else []
-    repositories, trees = opened.repositories(), opened.code_trees()
+    documents = opened.documents.list() if opened.exists else []
+    repositories, trees = opened.documents.repositories(), opened.documents.code_trees()
     if given.as_json:
         history = {"repositories": [asdict(each) for each in repositories]} if repositories else {}
         code = {"code": [asdict(each) for each in trees]} if trees else {}

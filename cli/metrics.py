@@ -109,7 +109,7 @@ def _token(file: Path | None) -> Secret | None:
 
 
 def _counted(index: Index) -> str:
-    status = index.status()
+    status = index.admin.status()
     gauges = {
         "documents": ("Documents in the index.", status.documents),
         "pages": ("Pages in the index.", status.pages),

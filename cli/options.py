@@ -73,7 +73,11 @@ def _known(ctx: Any, kind: str) -> list[str]:
 
     above = ctx.parent.params.get("index") if ctx.parent is not None else None
     with index_for(Common(ctx.meta.get("ctx.index") or above, quiet=True)) as index:
-        return [document.filename for document in index.documents()] if kind == "document" else list(index.all_tags())
+        return (
+            [document.filename for document in index.documents.list()]
+            if kind == "document"
+            else list(index.documents.all_tags())
+        )
 
 
 def _harmless(name: str) -> bool:

@@ -50,7 +50,7 @@ def command(
     given = common(ctx)
     settings = settings_for(given)
     with index_of(settings) as opened:
-        found = opened.outline(doc).down_to(depth)
+        found = opened.documents.outline(doc).down_to(depth)
     if given.as_json:
         write_document("ctx.outline/1", found.to_dict())
     elif on_terminal():

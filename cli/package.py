@@ -80,12 +80,12 @@ def command(
         return _build(named[0], given)
     with index_for(given) as index:
         if verb is Verb.list:
-            _list(index.packages(limit=_LISTED if limit is None else limit), given)
+            _list(index.packages.list(limit=_LISTED if limit is None else limit), given)
             return 0
         if verb is Verb.feedback:
             _feedback(index, named[0], named[1:], given, useful=not not_useful)
             return 0
-        found = index.package(named[0]) if verb is Verb.show else index.rebuild_package(named[0])
+        found = index.packages.get(named[0]) if verb is Verb.show else index.packages.rebuild(named[0])
         return show(found, given)
 
 
@@ -112,7 +112,7 @@ def _build(file: str, given: Common) -> int:
         if index.exists:
             with suppress(NothingFoundError):  # without documents the others answer
                 tell(index.prepare(), given)
-        return show(index.build_package(request), given)
+        return show(index.packages.build(request), given)
 
 
 def _read(file: str) -> bytes:
@@ -185,7 +185,7 @@ def _list(found: Sequence[ContextPackage], given: Common) -> None:
 def _feedback(index: Index, package_id: str, refs: Sequence[str], given: Common, *, useful: bool) -> None:
     from cli.output import say, write_document
 
-    told = index.package_feedback(package_id, *refs, useful=useful)
+    told = index.packages.feedback(package_id, *refs, useful=useful)
     if given.as_json:
         write_document("ctx.package/1", {"told": {"useful": useful, "refs": told}})
     elif not given.quiet:

@@ -133,7 +133,7 @@ def _try(refs: Sequence[str], name: str | None, tenant: str, action: Wanted, giv
         who = Principal(who.name, tenant, owner=True)
     else:
         who = Principal(name, tenant)
-    decision = index.try_policy(who, refs, action="send" if action is Wanted.send else "read")
+    decision = index.policy.decide(who, refs, action="send" if action is Wanted.send else "read")
     if given.as_json:
         write_document("ctx.policy/1", {"decision": _document(decision)})
     else:

@@ -208,9 +208,9 @@ def place_of(index: Index, what: str, page: int | None) -> tuple[Item, Place]:
     from research.models import page_link
 
     cited = page is None and what.isdecimal()
-    view = _cited(index, what) if cited else index.page(what, page)
+    view = _cited(index, what) if cited else index.documents.page(what, page)
     number, facts = int(view.item.ref.part), view.item.metadata
-    path = index.file_of(view.item.ref.key)
+    path = index.documents.file_of(view.item.ref.key)
     if path is None:
         image = " --image page.png" if facts["image_path"] else ""
         raise CtxError(
@@ -242,7 +242,7 @@ def _cited(index: Index, number: str) -> PageView:
             f"source {number} of the last answer is no page: {ref}", hint="ctx open opens pages of documents"
         )
     try:
-        return index.page(ref.key, int(ref.part))
+        return index.documents.page(ref.key, int(ref.part))
     except NothingFoundError as error:
         raise NothingFoundError(
             f"source {number} of the last answer is no longer in the index ({error.message})",

@@ -76,16 +76,16 @@ def command(
         if export is not None:
             if query or given.as_json:
                 raise UsageError("--export writes memories as they are, without a question or --json")
-            return _export(index.memories(**within, newest=False), export, given)
+            return _export(index.memories.list(**within, newest=False), export, given)
         if not query:
             limit = _LISTED if top_k is None else top_k
-            _show_list(list(index.memories(**within, limit=max(0, limit))), given)
+            _show_list(list(index.memories.list(**within, limit=max(0, limit))), given)
             return 0
         from cli.options import read_question
 
         asked = read_question(query, quiet=given.quiet)
         limit = 8 if top_k is None else top_k
-        found = index.recall(asked, **within, top_k=limit, threshold=min_score, salience=recent)
+        found = index.memories.recall(asked, **within, top_k=limit, threshold=min_score, salience=recent)
         return _show_recalled(index, found, given, explain=explain)
 
 

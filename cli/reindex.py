@@ -37,7 +37,7 @@ def command(
     opened = index_for(given)
     started = time.monotonic()
     with orderly_end():
-        done = opened.reindex(wait=wait)
+        done = opened.admin.reindex(wait=wait)
     seconds = time.monotonic() - started
     if given.as_json:
         fields = {"index": str(opened.root), **asdict(done), "seconds": round(seconds, 3)}

@@ -85,7 +85,7 @@ def command(
             key=key,
             replaces=replaces,
         )
-        _report(index.remember_batch([new], tenant=tenant), given)
+        _report(index.memories.remember_batch([new], tenant=tenant), given)
     return 0
 
 
@@ -156,5 +156,5 @@ def _embed(index: Index, tenant: str, done: Imported, given: Common) -> None:
 
     if done.stored and not given.quiet and sys.stderr.isatty():
         say("ctx: making vectors; Ctrl-C leaves that to the next ctx recall")
-    while done.stored and index.maintain_memories(tenant=tenant, seconds=5.0):
+    while done.stored and index.memories.maintain(tenant=tenant, seconds=5.0):
         pass

@@ -63,7 +63,7 @@ def command(
         from cli.progress import remove_commits
 
         return remove_commits(opened.paths.root, doc, as_json=given.as_json, dry_run=dry_run)
-    planned = opened.plan_removal(*doc)
+    planned = opened.admin.plan_removal(*doc)
     if dry_run:
         _report(planned.documents, as_json=given.as_json, dry_run=True)
         return 0
@@ -76,7 +76,7 @@ def command(
             f"{planned.pattern!r} means several documents, {len(planned.documents)} would go; nothing was removed",
             hint="see them with --dry-run, remove them with --yes",
         )
-    removed = opened.remove(*(document.doc_id for document in planned.documents))
+    removed = opened.admin.remove(*(document.doc_id for document in planned.documents))
     _report(removed.documents, as_json=given.as_json)
     if not removed.published and not given.quiet:
         say("ctx: note: the collections still hold them; the next ctx ask brings them up to date")

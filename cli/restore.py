@@ -44,7 +44,7 @@ def command(
     given = common(ctx)
     opened = index_for(given)
     with orderly_end():
-        done = opened.restore(file.expanduser().absolute(), force=force, wait=wait)
+        done = opened.admin.restore(file.expanduser().absolute(), force=force, wait=wait)
     if given.as_json:
         write_document("ctx.restore/1", {"index": str(opened.root), **asdict(done)})
     else:

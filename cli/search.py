@@ -72,7 +72,7 @@ def command(
     if given.as_json:
         write_document("ctx.search/2", found.to_dict())
     elif on_terminal():
-        paint(_rendering(found, partial(asked_of.matches, question=asked), settings, explain=explain))
+        paint(_rendering(found, partial(asked_of.documents.matches, question=asked), settings, explain=explain))
     else:
         _write_plain(found, explain=explain)
     if not given.quiet:

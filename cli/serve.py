@@ -106,7 +106,7 @@ def command(
         nothing = index.nothing_found()
         raise type(nothing)(nothing.message, hint=f"{nothing.hint}, or start with --allow-ingest")
     if index.exists:
-        index.totals()  # whoever starts it hears that it cannot be read, and not the first who asks
+        index.documents.totals()  # whoever starts it hears that it cannot be read, and not the first who asks
     return _serve(index, options, given, open_page=open_page)
 
 

@@ -63,7 +63,7 @@ def command(
         raise UsageError(f"{action} needs the name of a session", hint="see them with: ctx sessions")
     with index_for(given) as index:
         if action is Action.show:
-            _show(index.session(name), name, given)
+            _show(index.sessions.get(name), name, given)
             return 0
         return _remove(index, name, given, yes=yes)
 
@@ -72,7 +72,7 @@ def _list(index: Index, given: Common) -> None:
     from cli.output import say, write_document, write_line
 
     with index:
-        found = index.sessions()
+        found = index.sessions.list()
     if given.as_json:
         write_document("ctx.sessions/1", {"sessions": [asdict(each) for each in found]})
         return
@@ -109,7 +109,7 @@ def _remove(index: Index, name: str, given: Common, *, yes: bool) -> int:
     if not yes and sys.stdin.isatty() and not typer.confirm(f"Remove the session {name}?", err=True):
         say("ctx: nothing was removed")
         return 1
-    removed = index.remove_session(name)
+    removed = index.sessions.remove(name)
     from cli.kept import forget_history
 
     forget_history(index.root, removed.name)

@@ -132,8 +132,8 @@ def command(
     ranges = read_ranges(pages) if single is None and pages is not None else ()
     with index_of(settings) as opened:
         if single is None:
-            return _several(opened.pages(doc, ranges, question=asked), given)
-        view = opened.page(doc, single, question=asked)
+            return _several(opened.documents.pages(doc, ranges, question=asked), given)
+        view = opened.documents.page(doc, single, question=asked)
     return _single(view, given, image, question)
 
 

@@ -36,7 +36,7 @@ def command(ctx: typer.Context) -> int:
 
     given = common(ctx)
     location = locate(given)
-    status = location.index.status()
+    status = location.index.admin.status()
     if given.as_json:
         fields = asdict(status)
         fields["given_up"] = [{"source_path": page.pop("path"), **page} for page in fields["given_up"]]

@@ -53,10 +53,10 @@ def command(
     if remove and not (doc and tags):
         raise UsageError("--remove needs a document and its tags", hint="ctx tag --remove DOC TAG...")
     if doc is None:
-        _list_tags(index.all_tags() if index.exists else {}, as_json=given.as_json)
+        _list_tags(index.documents.all_tags() if index.exists else {}, as_json=given.as_json)
         return 0
-    change = index.untag if remove else index.tag
-    chosen = change(doc, *tags) if tags else index.documents(doc)
+    change = index.documents.untag if remove else index.documents.tag
+    chosen = change(doc, *tags) if tags else index.documents.list(doc)
     _list_documents(index, chosen, as_json=given.as_json)
     return 0
 
@@ -78,7 +78,7 @@ def _list_tags(tags: Mapping[str, Sequence[DocumentInfo]], *, as_json: bool) -> 
 def _list_documents(index: Index, documents: Sequence[DocumentInfo], *, as_json: bool) -> None:
     from cli.output import write_document, write_line
 
-    tagged = [(document, index.tags(document.doc_id)) for document in documents]
+    tagged = [(document, index.documents.tags(document.doc_id)) for document in documents]
     if as_json:
         listed = [{"doc_id": d.doc_id, "filename": d.filename, "tags": tags} for d, tags in tagged]
         write_document("ctx.tag/1", {"documents": listed})

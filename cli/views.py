@@ -210,7 +210,7 @@ def _left_out(index: Index, request: AskRequest, confidence: Confidence) -> Noth
 
 
 def _all_of(index: Index) -> str:
-    documents = index.documents()
+    documents = index.documents.list()
     pages = sum(info.num_pages for info in documents)
     return f"{_counted(pages, 'page')} of {_counted(len(documents), 'document')}"
 

@@ -165,7 +165,7 @@ class ContextBuilder:
         with index.catalog.snapshot() as reader:
             known = current_ids(reader, [doc_id])
         try:
-            return source_of(index.page(known[0], page).item)
+            return source_of(index.documents.page(known[0], page).item)
         except (IndexError, NothingFoundError) as error:
             raise ValueError(f"document {doc_id} has no page {page} in this index") from error
 

@@ -302,10 +302,10 @@ def _remember(index: Index, batch: Sequence[tuple[int, NewMemory]], tenant: str,
     if not batch:
         return
     try:
-        done.count(index.remember_batch([new for _, new in batch], tenant=tenant))
+        done.count(index.memories.remember_batch([new for _, new in batch], tenant=tenant))
     except UsageError:  # of one of them, as an id that is another memory's: then one by one
         for number, new in batch:
             try:
-                done.count(index.remember_batch([new], tenant=tenant))
+                done.count(index.memories.remember_batch([new], tenant=tenant))
             except UsageError as error:
                 done.fail(number, error.message)

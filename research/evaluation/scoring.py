@@ -115,8 +115,8 @@ class RankedMemory(RankedPage):
 def fill(index: Index, read: MemorySet) -> None:
     """Remember every conversation, vectors and all."""
     for name, memories in read.memories.items():
-        index.remember_batch(memories, tenant=name)
-        while index.maintain_memories(tenant=name):
+        index.memories.remember_batch(memories, tenant=name)
+        while index.memories.maintain(tenant=name):
             pass
 
 
@@ -124,7 +124,7 @@ def ask_memories(index: Index, read: MemorySet) -> Iterator[Asked]:
     """Each question in turn, inside its conversation."""
     for question in read.questions:
         started = time.perf_counter()
-        found = index.recall(question.query, tenant=conversation_of(question), top_k=DEPTH)
+        found = index.memories.recall(question.query, tenant=conversation_of(question), top_k=DEPTH)
         seconds = time.perf_counter() - started
         gold = frozenset(question.gold)
         wanted = {name for name, _ in gold}

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from research.lazy import exports
 
 if TYPE_CHECKING:
-    from research.index.base import IndexBase
     from research.index.index import Index
+    from research.index.view import View
 else:
     __getattr__, __dir__, __all__ = exports(
         __name__,
         {
-            "base": "IndexBase",
+            "view": "View",
             "index": "Index",
         },
     )

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from research.errors import NothingFoundError
-from research.index.base import IndexBase
 from research.models import (
     DocumentOutline,
     PageView,
@@ -18,12 +17,16 @@ from research.store import all_documents, document_markdown, get_page, page_ids_
 from research.units import Structure
 
 if TYPE_CHECKING:
+    from research.index.index import Index
     from research.records import CodeTree, DocumentInfo, RepositoryInfo
     from research.store import Reader
 
 
-class Documents(IndexBase):
-    """The part of `Index` that shows documents."""
+class Documents:
+    """The documents of an index."""
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
 
     def page(self, document: str, page: int | None = None, *, question: str | None = None) -> PageView:
         """One page as it is stored; with a question also the places on it that match. `document` is a name or an id;
@@ -31,8 +34,10 @@ class Documents(IndexBase):
         from research.store import page_of_ref
 
         named = page_of_ref(document) if page is None else page
-        with self.catalog.snapshot() as reader:
-            return self._view(reader, self._one(reader, document), 1 if named is None else named, question)
+        with self._index.catalog.snapshot() as reader:
+            return self._view(
+                reader, self._index.one_document(reader, document), 1 if named is None else named, question
+            )
 
     def pages(
         self, document: str, ranges: Sequence[tuple[int, int]] = (), *, question: str | None = None
@@ -45,8 +50,8 @@ class Documents(IndexBase):
 
         if not ranges and (named := page_of_ref(document)) is not None:
             ranges = [(named, named)]
-        with self.catalog.snapshot() as reader:
-            info = self._one(reader, document)
+        with self._index.catalog.snapshot() as reader:
+            info = self._index.one_document(reader, document)
             wanted: dict[int, None] = {}
             for first, last in ranges or [(1, LAST_PAGE)]:
                 end = max(first, info.num_pages) if last == LAST_PAGE else last
@@ -60,11 +65,11 @@ class Documents(IndexBase):
         from research.context import document_outline
         from research.store import page_texts
 
-        with self.catalog.snapshot() as reader:
-            info = self._one(reader, document)
+        with self._index.catalog.snapshot() as reader:
+            info = self._index.one_document(reader, document)
             outline = document_outline(info, page_texts(reader, info.doc_id))
         shown = {entry.page for entry in outline.entries} | {page.page for page in outline.pages}
-        self.access.shown([f"page:{info.doc_id}#{page}" for page in sorted(shown)], "outline")
+        self._index.access.shown([f"page:{info.doc_id}#{page}" for page in sorted(shown)], "outline")
         return outline
 
     def file_of(self, document: str) -> str | None:
@@ -72,24 +77,24 @@ class Documents(IndexBase):
         all of the document has to be readable."""
         from research.store import file_of
 
-        with self.catalog.snapshot() as reader:
-            info = self._one(reader, document)
+        with self._index.catalog.snapshot() as reader:
+            info = self._index.one_document(reader, document)
             refs = [f"page:{info.doc_id}#{page}" for page in range(1, info.num_pages + 1)]
             if not all(_is_plain(reader, ref) for ref in refs):
                 raise _not_whole(info)
-            self.access.shown(refs, "file")
+            self._index.access.shown(refs, "file")
             return file_of(reader, info.doc_id)
 
     def picture_path(self, document: str, page: int, *, small: bool = False) -> Path:
         """Where a page's picture is, or would be. It shows everything, so the page has to be readable as it is."""
-        with self.catalog.snapshot() as reader:
-            info = self._one(reader, document)
+        with self._index.catalog.snapshot() as reader:
+            info = self._index.one_document(reader, document)
             ref = f"page:{info.doc_id}#{page}"
             if 0 < page <= info.num_pages:
                 if not _is_plain(reader, ref):
                     raise _not_whole(info)
-                self.access.shown([ref], "picture")
-        return Path((self.paths.thumbnail_path if small else self.paths.image_path)(info.doc_id, page))
+                self._index.access.shown([ref], "picture")
+        return Path((self._index.paths.thumbnail_path if small else self._index.paths.image_path)(info.doc_id, page))
 
     def matches(self, text: str, question: str) -> list[tuple[int, int]]:
         """Where in a text the words stand that fit the question: what a view marks."""
@@ -97,46 +102,37 @@ class Documents(IndexBase):
 
         return matches(text, question)
 
-    def documents(self, *names: str) -> list[DocumentInfo]:
-        """All documents, or those that names, paths, patterns, titles or ids mean. A name that means none raises
-        NothingFoundError."""
-        from research.store import select_documents
-
-        with self.catalog.snapshot() as reader:
-            found = select_documents(reader, names, self._relative_to) if names else all_documents(reader)
-        return list(self.access.shown(found, "list", _ref_of))
-
-    def document(self, doc_id: str) -> DocumentInfo:
+    def get(self, doc_id: str) -> DocumentInfo:
         """The document that an id means: today's, its file's lasting one, or one it had before. Names are none."""
         from research.store import current_ids, get_documents
 
-        with self.catalog.snapshot() as reader:
+        with self._index.catalog.snapshot() as reader:
             found = get_documents(reader, current_ids(reader, [doc_id]))
         if not found:
             raise NothingFoundError(f"no document has the id {doc_id}", hint="see them all with: ctx list")
-        return self.access.shown(found, "document", _ref_of)[0]
+        return self._index.access.shown(found, "document", _ref_of)[0]
 
     def repositories(self) -> list[RepositoryInfo]:
         """The repositories whose commits are in the index."""
         from research.sources import repositories_of
 
-        if not self.exists:
+        if not self._index.exists:
             return []
-        with self.catalog.snapshot() as reader:
+        with self._index.catalog.snapshot() as reader:
             return repositories_of(reader)
 
     def code_trees(self) -> list[CodeTree]:
         """The folders whose source code is in the index."""
         from research.sources import trees_of
 
-        if not self.exists:
+        if not self._index.exists:
             return []
-        with self.catalog.snapshot() as reader:
+        with self._index.catalog.snapshot() as reader:
             return trees_of(reader)
 
     def totals(self) -> tuple[int, int]:
         """How many documents and pages there are."""
-        with self.catalog.snapshot() as reader:
+        with self._index.catalog.snapshot() as reader:
             found = totals(reader)
         return found.documents, found.pages
 
@@ -144,10 +140,10 @@ class Documents(IndexBase):
         """A document's whole markdown, pages joined by form feeds; None if it is unknown."""
         from research.store import current_ids
 
-        with self.catalog.snapshot() as reader:
+        with self._index.catalog.snapshot() as reader:
             found = current_ids(reader, [doc_id])
             pages = document_markdown(reader, found[0]) if found else []
-        self.access.shown([f"page:{found[0]}#{page}" for page, _ in pages], "markdown")
+        self._index.access.shown([f"page:{found[0]}#{page}" for page, _ in pages], "markdown")
         return "\f".join(text for _, text in pages) if pages else None
 
     def tag(self, document: str, *tags: str) -> list[DocumentInfo]:
@@ -156,7 +152,7 @@ class Documents(IndexBase):
         from research.store import add_tags
 
         chosen = self._one_or_pattern(document)
-        add_tags(self.catalog, [info.doc_id for info in chosen], tags)
+        add_tags(self._index.catalog, [info.doc_id for info in chosen], tags)
         return chosen
 
     def untag(self, document: str, *tags: str) -> list[DocumentInfo]:
@@ -164,23 +160,23 @@ class Documents(IndexBase):
         from research.store import remove_tags
 
         chosen = self._one_or_pattern(document)
-        remove_tags(self.catalog, [info.doc_id for info in chosen], tags)
+        remove_tags(self._index.catalog, [info.doc_id for info in chosen], tags)
         return chosen
 
     def tags(self, document: str) -> list[str]:
         """A document's tags, in alphabetical order."""
         from research.store import tags_of
 
-        with self.catalog.snapshot() as reader:
-            return tags_of(reader, self._one(reader, document).doc_id)
+        with self._index.catalog.snapshot() as reader:
+            return tags_of(reader, self._index.one_document(reader, document).doc_id)
 
     def all_tags(self) -> dict[str, list[DocumentInfo]]:
         """Every tag in use and the documents that have it."""
         from research.store import all_tags, get_documents
 
-        with self.catalog.snapshot() as reader:
+        with self._index.catalog.snapshot() as reader:
             found = {tag: get_documents(reader, ids) for tag, ids in all_tags(reader).items()}
-        self.access.shown([info for documents in found.values() for info in documents], "tags", _ref_of)
+        self._index.access.shown([info for documents in found.values() for info in documents], "tags", _ref_of)
         return found
 
     def _view(self, reader: Reader, info: DocumentInfo, page: int, question: str | None) -> PageView:
@@ -192,19 +188,28 @@ class Documents(IndexBase):
             raise _no_pages(info, page, page)
         text = Structure(page_markdown(reader, info.doc_id, page) or "")
         [item], problem = labelled(reader, [page_item(stored, text)]), ""
-        self.access.shown([stored.ref], "page")
+        self._index.access.shown([stored.ref], "page")
         if question is not None:
-            passages, problem = self.source.places(reader, Question(question), item)
+            passages, problem = self._index.source.places(reader, Question(question), item)
             item = replace(item, passages=tuple(passages))
         return PageView(item, info.num_pages, stored.error, problem=problem)
 
     def _one_or_pattern(self, document: str) -> list[DocumentInfo]:
         from research.store import ambiguous, is_pattern
 
-        found = self.documents(document)
+        found = self.list(document)
         if len(found) > 1 and not is_pattern(document, found):
             raise ambiguous(document, found)
         return found
+
+    def list(self, *names: str) -> list[DocumentInfo]:
+        """All documents, or those that names, paths, patterns, titles or ids mean. A name that means none raises
+        NothingFoundError."""
+        from research.store import select_documents
+
+        with self._index.catalog.snapshot() as reader:
+            found = select_documents(reader, names, self._index.relative_to) if names else all_documents(reader)
+        return list(self._index.access.shown(found, "list", _ref_of))
 
 
 def _ref_of(info: DocumentInfo) -> str:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from research.index.base import IndexBase
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any, BinaryIO
@@ -21,14 +19,18 @@ if TYPE_CHECKING:
         ValueResults,
     )
     from research.experiences import Removed as RemovedExperiences
+    from research.index.index import Index
     from research.search import Where
     from research.store import Reader
 
 
-class ExperienceMethods(IndexBase):
-    """The part of `Index` that knows what was tried."""
+class Experiences:
+    """What was tried, and the values that many experiences share."""
 
-    def start_experience(
+    def __init__(self, index: Index) -> None:
+        self._index = index
+
+    def start(
         self,
         goal: str,
         hypothesis: str,
@@ -44,13 +46,13 @@ class ExperienceMethods(IndexBase):
         an `outcome` and its `outcome_result` it is closed at once. `more` are further fields of `Experience`. A short
         write: accepted within a second, also while an ingest runs, or BusyError; durable when it returns."""
         told = {"goal": goal, "hypothesis": hypothesis, "action": action, "prediction": prediction}
-        return self._experience().start({**told, "domain": domain, "strategy": strategy, "id": id, **more})
+        return self._index.experience_store().start({**told, "domain": domain, "strategy": strategy, "id": id, **more})
 
-    def update_experience(self, experience_id: str, **fields: Any) -> Experience:
+    def update(self, experience_id: str, **fields: Any) -> Experience:
         """Say more or something else of one that is open. Another hypothesis is another iteration."""
-        return self._experience().update(experience_id, fields)
+        return self._index.experience_store().update(experience_id, fields)
 
-    def close_experience(
+    def close(
         self,
         experience_id: str,
         outcome: str,
@@ -65,49 +67,37 @@ class ExperienceMethods(IndexBase):
         """Tell the outcome of one that is open: confirmed, falsified or abandoned. From then on it is found. Raises
         UsageError if it is closed already."""
         told = {"surprise": surprise, "root_cause": root_cause, "lesson": lesson, "confidence_tier": confidence_tier}
-        return self._experience().close(
+        return self._index.experience_store().close(
             experience_id, {"outcome": outcome, "outcome_result": outcome_result, **told, **more}
         )
 
-    def record_experience(self, **fields: Any) -> Experience:
+    def record(self, **fields: Any) -> Experience:
         """Whatever is told of an experience in one call: a new one, open or closed at once; or, by the `id` of one that
         is open, what changed, or its outcome."""
-        return self._experience().record(fields)
+        return self._index.experience_store().record(fields)
 
-    def import_experiences(self, records: Iterable[Mapping[str, Any]]) -> Imported:
+    def put(self, records: Iterable[Mapping[str, Any]]) -> Imported:
         """Take over records as `Experience.to_dict` gives them. The same again changes nothing."""
-        return self._experience().put(records)
+        return self._index.experience_store().put(records)
 
-    def import_experience_lines(self, stream: BinaryIO) -> ImportedLines:
+    def import_lines(self, stream: BinaryIO) -> ImportedLines:
         """The same from JSON Lines. A line that cannot be read costs itself alone."""
         from research.experiences import import_lines, lines_of
 
-        return import_lines(self._experience(), lines_of(stream))
+        return import_lines(self._index.experience_store(), lines_of(stream))
 
-    def experience(self, experience_id: str) -> Experience:
+    def get(self, experience_id: str) -> Experience:
         """By its id, or the beginning of it where that means one alone. Raises NothingFoundError."""
-        found = self._experience().get(experience_id)
-        return self.access.shown([found], "experiences", _ref_of)[0]
+        found = self._index.experience_store().get(experience_id)
+        return self._index.access.shown([found], "experiences", _ref_of)[0]
 
-    def experiences(
-        self,
-        *,
-        domain: str | None = None,
-        strategy: str | None = None,
-        outcome: str | None = None,
-        limit: int | None = None,
-    ) -> list[Experience]:
-        """Those that a restriction leaves, the newest first; `outcome` may also be "open"."""
-        found = self._experience().listed(domain=domain, strategy=strategy, outcome=outcome, limit=limit)
-        return list(self.access.shown(found, "experiences", _ref_of))
-
-    def remove_experience(self, *experience_ids: str) -> RemovedExperiences:
+    def remove(self, *experience_ids: str) -> RemovedExperiences:
         """Remove experiences, from the values that were made of them, too."""
-        removed = self._experience().remove(experience_ids)
-        self._drop_packages()
+        removed = self._index.experience_store().remove(experience_ids)
+        self._index.drop_packages()
         return removed
 
-    def search_experiences(
+    def search(
         self,
         query: str,
         *,
@@ -122,35 +112,37 @@ class ExperienceMethods(IndexBase):
         from research.experiences import ExperienceResults
         from research.sources import ExperiencesSource
 
-        source = self.item_source(ExperiencesSource)
-        asked = partial(self.experiences_where, axis=axis, domain=domain, strategy=strategy, outcome=outcome)
-        if not self.exists:
+        source = self._index.item_source(ExperiencesSource)
+        asked = partial(self.where, axis=axis, domain=domain, strategy=strategy, outcome=outcome)
+        if not self._index.exists:
             return ExperienceResults(query, str(asked(None)["axis"]))
-        with self.catalog.snapshot() as reader:
+        with self._index.catalog.snapshot() as reader:
             where = asked(reader)
             found = source.find(reader, query, limit, where=where)
             results = source.experiences(reader, found)
-        self.store_item_vectors(found)
-        self.access.shown(results, "search", lambda each: _ref_of(each.experience))
+        self._index.store_item_vectors(found)
+        self._index.access.shown(results, "search", lambda each: _ref_of(each.experience))
         return ExperienceResults(query, str(where["axis"]), results, found.searched, found.without_vectors, found.notes)
 
-    def experiences_where(self, reader: Reader | None, **restricted: str | None) -> Where:
+    def where(self, reader: Reader | None, **restricted: str | None) -> Where:
         """What the metadata of experiences must be, for a search of an axis, domain, strategy or outcome."""
         from research.sources import ExperiencesSource
 
-        return self.item_source(ExperiencesSource).restriction(reader, self._experience().choices, **restricted)
+        return self._index.item_source(ExperiencesSource).restriction(
+            reader, self._index.experience_store().choices, **restricted
+        )
 
     def values(self, *, axis: str | None = None) -> list[Value]:
         """What experiences have in common, of an axis or of all; the largest clusters first."""
         from research.experiences import axis_of
 
         wanted = None if axis is None else axis_of(axis)
-        found = self._values().listed(wanted) if self.exists else []
-        return list(self.access.shown(found, "values", _ref_of))
+        found = self._index.value_store().listed(wanted) if self._index.exists else []
+        return list(self._index.access.shown(found, "values", _ref_of))
 
     def value(self, value_id: str) -> Value:
         """Raises NothingFoundError."""
-        return self.access.shown([self._values().get(value_id)], "values", _ref_of)[0]
+        return self._index.access.shown([self._index.value_store().get(value_id)], "values", _ref_of)[0]
 
     def rebuild_values(self, *, force: bool = True, seconds: float = 60.0) -> Rebuilt:
         """Look for values anew; without `force` only where the setting `values_after` says that it is due and
@@ -158,12 +150,12 @@ class ExperienceMethods(IndexBase):
         from research.experiences import Rebuilt, is_installed
 
         if not force:
-            if not self.exists:
+            if not self._index.exists:
                 return Rebuilt(False, "there are no experiences")
-            if not is_installed() or not self._values(whole=True).is_due(self.settings.values_after):
-                return Rebuilt(False, self._values(whole=True).why_none())
-        self._rooms.create_catalog()
-        return self._values(whole=True).rebuild(seconds=seconds)
+            if not is_installed() or not self._index.value_store(whole=True).is_due(self._index.settings.values_after):
+                return Rebuilt(False, self._index.value_store(whole=True).why_none())
+        self._index.rooms.create_catalog()
+        return self._index.value_store(whole=True).rebuild(seconds=seconds)
 
     def renew_values(self) -> None:
         """The same in the background, if it is due: for servers, which have no time to wait for it. What goes wrong is
@@ -177,10 +169,10 @@ class ExperienceMethods(IndexBase):
             except Exception as error:  # noqa: BLE001  nobody waits for it
                 log_failure("experiences", "looking for values", error)
             finally:
-                self._renewing.release()
+                self._index.renewing.release()
 
-        if self._renewing.acquire(blocking=False):  # one at a time
-            self.workers.start(renew, "renewing values")
+        if self._index.renewing.acquire(blocking=False):  # one at a time
+            self._index.workers.start(renew, "renewing values")
 
     def search_values(self, query: str, *, axis: str | None = None, limit: int = 10) -> ValueResults:
         """Values that fit, of one axis or of all."""
@@ -188,32 +180,44 @@ class ExperienceMethods(IndexBase):
         from research.sources import ValuesSource
 
         where = None if axis is None else {"axis": axis_of(axis)}
-        if not self.exists:
+        if not self._index.exists:
             return ValueResults(query)
-        source = self.item_source(ValuesSource)
-        with self.catalog.snapshot() as reader:
+        source = self._index.item_source(ValuesSource)
+        with self._index.catalog.snapshot() as reader:
             found = source.find(reader, query, limit, where=where)
         results = source.values(found)
-        self.store_item_vectors(found)
-        self.access.shown(results, "search", lambda each: _ref_of(each.value))
+        self._index.store_item_vectors(found)
+        self._index.access.shown(results, "search", lambda each: _ref_of(each.value))
         return ValueResults(query, results, found.searched, found.notes)
 
-    def embed_experiences(self, *, seconds: float = 10.0) -> int:
+    def embed(self, *, seconds: float = 10.0) -> int:
         """Make vectors for experiences that have none, for about so long. How many items still wait; a question embeds
         what it can in a second."""
         from research.search import FoundItems
         from research.sources import ExperiencesSource
         from research.store import numbers_without_vectors
 
-        if not self.exists:
+        if not self._index.exists:
             return 0
-        source = self._rooms.items(ExperiencesSource)
-        with self._rooms.catalog.snapshot() as reader:
+        source = self._index.rooms.items(ExperiencesSource)
+        with self._index.rooms.catalog.snapshot() as reader:
             fresh = source.search.embed(reader, seconds)
         if fresh is not None:
-            self.store_item_vectors(FoundItems(fresh=fresh))
-        with self._rooms.catalog.snapshot() as reader:
-            return len(numbers_without_vectors(reader, source.kind, self._rooms.own_encoder(reader).name))
+            self._index.store_item_vectors(FoundItems(fresh=fresh))
+        with self._index.rooms.catalog.snapshot() as reader:
+            return len(numbers_without_vectors(reader, source.kind, self._index.rooms.own_encoder(reader).name))
+
+    def list(
+        self,
+        *,
+        domain: str | None = None,
+        strategy: str | None = None,
+        outcome: str | None = None,
+        limit: int | None = None,
+    ) -> list[Experience]:
+        """Those that a restriction leaves, the newest first; `outcome` may also be "open"."""
+        found = self._index.experience_store().listed(domain=domain, strategy=strategy, outcome=outcome, limit=limit)
+        return list(self._index.access.shown(found, "experiences", _ref_of))
 
 
 def _ref_of(told: Experience | Value) -> str:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, cast
-
-from research.index.base import IndexBase
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,37 +14,57 @@ if TYPE_CHECKING:
     from research.governance import Action, Audit, Labels, MemoryAccessDecision, Principal
     from research.graph import GraphUpdate, Neighbourhood, ShownGraph
     from research.index.index import Index
-    from research.packages import ContextBuildRequest, ContextPackage, Fitting, Packages
+    from research.packages import ContextBuildRequest, ContextPackage, Fitting
+    from research.packages import Packages as PackageStore
 
 
-class Governed(IndexBase):
-    """The part of `Index` that governs and packs."""
+class Packages:
+    """Context packages for tasks (seed 003), governed and within a budget."""
 
-    def build_package(
+    def __init__(self, index: Index) -> None:
+        self._index = index
+
+    def build(
         self, request: ContextBuildRequest | Mapping[str, Any] | str | bytes, fit: Fitting = None
     ) -> ContextPackage:
         """A context package for a task (seed 003): ranked sources of every kind, governed, within a token budget. A
         request is an object as `ctx package schema` has it, or its JSON. Built for whom this index acts. `fit` is
         given what fits into a number of tokens, and chooses how many it is."""
-        return self._packages().build(request, self._acting(), fit)
+        return self._store().build(request, self._index.acting(), fit)
 
-    def package(self, package_id: str) -> ContextPackage:
+    def get(self, package_id: str) -> ContextPackage:
         """A package by its id: from the cache, or built anew under the policy of now. Raises NothingFoundError."""
-        return self._packages().get(package_id, self._acting())
+        return self._store().get(package_id, self._index.acting())
 
-    def packages(self, *, limit: int = 100) -> list[ContextPackage]:
-        """Records of packages, the one built last first; without their text."""
-        return self._packages().listed(self._acting(), limit=limit)
-
-    def rebuild_package(self, package_id: str) -> ContextPackage:
+    def rebuild(self, package_id: str) -> ContextPackage:
         """Built anew from its request, under the same id."""
-        return self._packages().rebuild(package_id, self._acting())
+        return self._store().rebuild(package_id, self._index.acting())
 
-    def package_feedback(self, package_id: str, *refs: str, useful: bool = True) -> list[str]:
+    def feedback(self, package_id: str, *refs: str, useful: bool = True) -> list[str]:
         """Tell whether sources of a package were of use, all of them if none is named."""
-        return self._packages().feedback(package_id, refs, self._acting(), useful=useful)
+        return self._store().feedback(package_id, refs, self._index.acting(), useful=useful)
 
-    def neighbourhood(
+    def list(self, *, limit: int = 100) -> list[ContextPackage]:
+        """Records of packages, the one built last first; without their text."""
+        return self._store().listed(self._index.acting(), limit=limit)
+
+    def _store(self) -> PackageStore:
+        """Packages, loaded with the first: no question needs anything of them. All views share them."""
+        if self._index.rooms.packages is None:
+            from research.packages import packages_of
+
+            self._index.rooms.keep_packages(packages_of(self._index.unrestricted()))
+        assert self._index.rooms.packages is not None
+        return self._index.rooms.packages
+
+
+class Graph:
+    """What is near to what."""
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+
+    def near(
         self,
         *refs: str,
         hops: int = 1,
@@ -59,13 +77,15 @@ class Governed(IndexBase):
         nobody else is writing; `complete` tells whether that was all."""
         from research.graph import find_neighbourhood
 
-        complete = self.graph_update(seconds=seconds).complete
-        with self.catalog.snapshot() as reader:
-            found = find_neighbourhood(reader, refs, hops=hops, kinds=kinds, limit=limit, tenant=self._tenant(tenant))
-        self.access.shown(found.nodes, "graph", lambda node: node.ref)
+        complete = self.update(seconds=seconds).complete
+        with self._index.catalog.snapshot() as reader:
+            found = find_neighbourhood(
+                reader, refs, hops=hops, kinds=kinds, limit=limit, tenant=self._index.tenant_of(tenant)
+            )
+        self._index.access.shown(found.nodes, "graph", lambda node: node.ref)
         return replace(found, complete=complete)
 
-    def graph(
+    def show(
         self,
         *things: str,
         hops: int = 1,
@@ -77,51 +97,49 @@ class Governed(IndexBase):
         NothingFoundError for one that is not there."""
         from research.graph import shown_graph, started_from
 
-        self.graph_update(seconds=5.0)
-        with self.catalog.snapshot() as reader:
-            refs = [started_from(reader, thing, partial(self._one, reader)) for thing in things]
-        found = self.neighbourhood(*refs, hops=hops, kinds=kinds, limit=limit, tenant=tenant)
-        with self.catalog.snapshot() as reader:
-            return shown_graph(reader, refs, found, self._tenant(tenant))
+        self.update(seconds=5.0)
+        with self._index.catalog.snapshot() as reader:
+            refs = [started_from(reader, thing, partial(self._index.one_document, reader)) for thing in things]
+        found = self.near(*refs, hops=hops, kinds=kinds, limit=limit, tenant=tenant)
+        with self._index.catalog.snapshot() as reader:
+            return shown_graph(reader, refs, found, self._index.tenant_of(tenant))
 
-    def graph_update(self, *, seconds: float | None = None) -> GraphUpdate:
+    def update(self, *, seconds: float | None = None) -> GraphUpdate:
         """Bring the graph up to what is in the index, for about so long."""
         from research.graph import GraphUpdate, is_behind, update_graph
 
-        whole = self._rooms.catalog
+        whole = self._index.rooms.catalog
         return update_graph(whole, seconds=seconds) if is_behind(whole) else GraphUpdate()
+
+
+class Policy:
+    """Who may see what: labels, decisions, and the record of them."""
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
 
     def labels(self) -> Labels:
         """What things are to a policy: classification, status, module, project; given, taken away, listed, proposed."""
         from research.governance import Labels
 
         return Labels(
-            lambda: self._rooms.catalog,
-            exists=lambda: self.exists,
-            create=self._rooms.create_catalog,
-            relative_to=self._relative_to,
+            lambda: self._index.rooms.catalog,
+            exists=lambda: self._index.exists,
+            create=self._index.rooms.create_catalog,
+            relative_to=self._index.relative_to,
         )
 
-    def try_policy(
+    def decide(
         self, principal: Principal, refs: Sequence[str], *, action: Action = "read", policy: str = ""
     ) -> MemoryAccessDecision:
         """What the policy decides about these, for anybody. Nothing is given out or recorded. `policy` is a file or
         folder in place of that of the settings."""
         from research.governance import MemoryAccessPolicy
 
-        found = MemoryAccessPolicy(policy or self.settings.policy, index=self.paths.root)
-        with self._rooms.catalog.snapshot() as reader:
-            return self._rooms.policy_access(principal, found).decide(reader, refs, action=action)
+        found = MemoryAccessPolicy(policy or self._index.settings.policy, index=self._index.paths.root)
+        with self._index.rooms.catalog.snapshot() as reader:
+            return self._index.rooms.policy_access(principal, found).decide(reader, refs, action=action)
 
     def audit(self) -> Audit:
         """Who was shown what, by which decision."""
-        return self._rooms.audit()
-
-    def _packages(self) -> Packages:
-        """Packages, loaded with the first: no question needs anything of them. All views share them."""
-        if self._rooms.packages is None:
-            from research.packages import packages_of
-
-            self._rooms.keep_packages(packages_of(cast("Index", self.unrestricted())))
-        assert self._rooms.packages is not None
-        return self._rooms.packages
+        return self._index.rooms.audit()

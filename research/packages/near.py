@@ -54,7 +54,7 @@ def retrieve(
     seeds = dict.fromkeys(pinned, _PINNED) | {each.ref: max(each.semantic, 0.01) for each in best}
     if not seeds:
         return Answer(reason="there is nothing to begin with")
-    complete = index.graph_update(seconds=_UPDATE_SECONDS).complete
+    complete = index.graph.update(seconds=_UPDATE_SECONDS).complete
     hops, most = request.retrieval.limits.hops, min(MOST_NODES, _NODES * limit + len(seeds))
     with index.catalog.snapshot() as reader:  # the gate decides about all candidates at once, later
         near = find_neighbourhood(reader, seeds, hops=hops, limit=most, tenant=tenant)

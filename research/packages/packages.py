@@ -33,7 +33,7 @@ from research.store import StoredPackage, StoredRequest, Whose, content_revision
 from research.store import packages as store
 
 if TYPE_CHECKING:
-    from research.index import Index, IndexBase
+    from research.index import Index, View
     from research.store import Catalog
 
 _WRITE_SECONDS = 5.0  # that a record waits for whoever writes
@@ -311,7 +311,7 @@ def packages_of(index: Index) -> Packages:
     return Packages(index, partial(_governor, index), cache=cache, events=events_for(index.settings))
 
 
-def drop_left(index: IndexBase) -> None:
+def drop_left(index: View) -> None:
     """Texts of packages that are kept on another server go at once with what is gone from the index. The catalog serves
     none of them any more, whether this succeeds or not; what is missed goes with the next package, or with its time."""
     with suppress(CtxError):
@@ -320,7 +320,7 @@ def drop_left(index: IndexBase) -> None:
 
 def _governor(index: Index, principal: Principal, trace_id: str) -> Governor:
     def audit(decision: MemoryAccessDecision, purpose: str) -> None:
-        index.audit().record(decision, purpose, trace_id=trace_id)
+        index.policy.audit().record(decision, purpose, trace_id=trace_id)
 
     access = index.acting_as(principal).access
     return Governor(principal, access, lambda: index.catalog, audit, index.settings.default_classification)

@@ -126,7 +126,7 @@ def _add_state(app: FastAPI, service: Service) -> None:
         if not service.index.exists and service.options.allow_ingest:  # it can be filled, which is what it is there for
             return json_response({"status": "ready", "empty": True})
         try:
-            documents, _ = await service.look(lambda index: index.totals())
+            documents, _ = await service.look(lambda index: index.documents.totals())
         except CtxError:  # anybody may ask this, and the reason names the index's folder
             hint = "ask with a token to hear why, or run: ctx doctor"
             return problem_response(Problem(503, "The index cannot be asked", hint=hint), _instance(request))
@@ -142,7 +142,7 @@ def _add_state(app: FastAPI, service: Service) -> None:
     async def status(request: Request) -> Response:
         caller = request.state.caller
         own = service.index.acting_as(caller)
-        totals = await service.looking.run(lambda: own.totals() if own.exists else (0, 0))
+        totals = await service.looking.run(lambda: own.documents.totals() if own.exists else (0, 0))
         return json_response(
             {
                 "schema": "ctx.research.status/1",

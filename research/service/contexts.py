@@ -114,7 +114,7 @@ def packages_router(service: Service) -> APIRouter:
         principal = caller_of(request)
 
         def work(index: Index) -> ContextPackage:
-            return index.acting_as(principal).build_package(body)
+            return index.acting_as(principal).packages.build(body)
 
         return _answer(await service.asked(work))
 
@@ -128,7 +128,7 @@ def packages_router(service: Service) -> APIRouter:
         principal = caller_of(request)
 
         def work(index: Index) -> ContextPackage:
-            return index.acting_as(principal).package(package_id)
+            return index.acting_as(principal).packages.get(package_id)
 
         return _answer(await service.asked(work))
 
@@ -151,7 +151,7 @@ def packages_router(service: Service) -> APIRouter:
             raise only_for_owner("audit")
 
         def work(index: Index) -> list[MemoryAccessAudit]:
-            found = index.audit()
+            found = index.policy.audit()
             return found.entries(principal=principal, tenant=tenant, since=since, denied=denied, limit=limit)
 
         entries = [each.to_dict() for each in await service.look(work)]

@@ -42,8 +42,8 @@ _RANGE = re.compile(r"bytes=(?P<first>[0-9]{0,18})-(?P<last>[0-9]{0,18})", re.AS
 
 def image_response(index: Index, doc_id: str, page: int, headers: Mapping[str, str], *, small: bool) -> Response:
     """A page's picture, or its thumbnail."""
-    info = index.document(doc_id)
-    path = index.picture_path(info.doc_id, page, small=small)
+    info = index.documents.get(doc_id)
+    path = index.documents.picture_path(info.doc_id, page, small=small)
     missing = NothingFoundError(
         f"page {page} of {info.filename} has no picture in the index", hint="draw it with: ctx ingest PATH"
     )
@@ -77,8 +77,8 @@ class PdfFiles:
     def response(self, index: Index, doc_id: str, headers: Mapping[str, str]) -> Response:
         """The document's file, whole or a range of it. Another content than the ingested one is not it: anybody who may
         write its folder could have put a link or another file in its place."""
-        info = index.document(doc_id)
-        path = index.file_of(info.doc_id)
+        info = index.documents.get(doc_id)
+        path = index.documents.file_of(info.doc_id)
         if path is None:
             raise NothingFoundError(
                 f"the file of {info.filename} is not where it was",
@@ -199,8 +199,8 @@ def documents_router(service: Service) -> APIRouter:
     )
     async def document(doc_id: DocId, request: Request) -> Response:
         def find(index: Index) -> Tagged:
-            info = index.document(doc_id)
-            return Tagged(info, index.tags(info.doc_id))
+            info = index.documents.get(doc_id)
+            return Tagged(info, index.documents.tags(info.doc_id))
 
         found = await service.acting_as(request.state.caller).look(find)
         return json_response({"schema": "ctx.research.document/1"} | document_of(found.info, found.tags))
@@ -213,7 +213,7 @@ def documents_router(service: Service) -> APIRouter:
     )
     async def outline(doc_id: DocId, request: Request) -> Response:
         own = service.acting_as(request.state.caller)
-        found = await own.look(lambda index: index.outline(index.document(doc_id).doc_id).to_dict())
+        found = await own.look(lambda index: index.documents.outline(index.documents.get(doc_id).doc_id).to_dict())
         return json_response({"schema": "ctx.research.context.outline/1"} | found)
 
     @router.get(
@@ -226,8 +226,8 @@ def documents_router(service: Service) -> APIRouter:
         doc_id: DocId, page: PageNumber, request: Request, question: schemas.Question | None = None
     ) -> Response:
         def find(index: Index) -> dict[str, object]:
-            view = index.page(index.document(doc_id).doc_id, page, question=question)
-            matches = [] if question is None else index.matches(view.item.text, question)
+            view = index.documents.page(index.documents.get(doc_id).doc_id, page, question=question)
+            matches = [] if question is None else index.documents.matches(view.item.text, question)
             return page_document(view, matches)
 
         # With a question it is one: it is embedded, and takes its turn.
@@ -260,7 +260,7 @@ def documents_router(service: Service) -> APIRouter:
     )
     async def tags(request: Request) -> Response:
         own = service.index.acting_as(request.state.caller)
-        found = await service.looking.run(lambda: own.all_tags() if own.exists else {})
+        found = await service.looking.run(lambda: own.documents.all_tags() if own.exists else {})
         listed = [{"tag": tag, "documents": len(documents)} for tag, documents in found.items()]
         return json_response({"schema": "ctx.research.tags/1", "tags": listed})
 
@@ -280,8 +280,8 @@ def _chosen(index: Index, words: str, tags: list[str]) -> list[Tagged]:
     yet."""
     if not index.exists:
         return []
-    found = {info.doc_id: Tagged(info, []) for info in index.documents()}
-    for tag, documents in index.all_tags().items():
+    found = {info.doc_id: Tagged(info, []) for info in index.documents.list()}
+    for tag, documents in index.documents.all_tags().items():
         for info in documents:
             if info.doc_id in found:
                 found[info.doc_id].tags.append(tag)

@@ -255,9 +255,9 @@ def experiences_router(service: Service) -> APIRouter:
             return problem_response(problem, str(getattr(request.state, "request_id", "")))
 
         def work(index: Index) -> dict[str, Any]:
-            experience = index.record_experience(**body.model_dump(exclude_none=True))
+            experience = index.experiences.record(**body.model_dump(exclude_none=True))
             if not experience.is_open:
-                index.renew_values()
+                index.experiences.renew_values()
             return experience.to_dict()
 
         told = await service.anyway(work, question=False)

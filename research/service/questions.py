@@ -91,7 +91,7 @@ def questions_router(service: Service) -> APIRouter:
     )
     async def session(name: schemas.Name, request: Request) -> Response:
         caller = request.state.caller
-        turns = await service.acting_as(caller).look(lambda index: index.session(name, tenant=caller.tenant))
+        turns = await service.acting_as(caller).look(lambda index: index.sessions.get(name, tenant=caller.tenant))
         return json_response(
             {"schema": "ctx.research.session/1", "session": name, "turns": [turn.to_dict() for turn in turns]}
         )

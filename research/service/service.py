@@ -114,7 +114,7 @@ class Service:
 
     def _warm_up(self) -> None:
         try:
-            if self.index.exists and self.index.totals()[1]:
+            if self.index.exists and self.index.documents.totals()[1]:
                 self.index.prepare()
                 self.index.search("warm up", num_results=1)
         except Exception as error:  # noqa: BLE001  a damaged index is told to whoever asks it

@@ -255,7 +255,9 @@ def web_router(service: Service) -> APIRouter:
         responses={200: {"model": MatchesDocument}},
     )
     async def matches(body: MatchesBody) -> Response:
-        found = await service.looking.run(lambda: [service.index.matches(text, body.question) for text in body.texts])
+        found = await service.looking.run(
+            lambda: [service.index.documents.matches(text, body.question) for text in body.texts]
+        )
         return json_response({"schema": "ctx.research.matches/1", "matches": found})
 
     return router
@@ -286,7 +288,9 @@ async def _ask(service: Service, request: Request) -> Response:
         problem = problem_of(error)
         return _page(problem_page(problem, question), problem.status)
     search = str(request.url.query)
-    return _page(answer_page(context, partial(service.index.matches, question=context.query), f"/?{search}"), 200)
+    return _page(
+        answer_page(context, partial(service.index.documents.matches, question=context.query), f"/?{search}"), 200
+    )
 
 
 def _texts(request: Request, name: str) -> list[str]:

@@ -98,10 +98,10 @@ class IndexSearcher:
         index = self.index
         if not index.exists:
             if restricted:
-                index.experiences_where(None, **restricted)
+                index.experiences.where(None, **restricted)
             return Results()
         with index.catalog.snapshot() as reader:
-            where = index.experiences_where(reader, **restricted) if restricted else None
+            where = index.experiences.where(reader, **restricted) if restricted else None
             question = Question(query, mode=index.settings.mode, tenant=self.tenant, where=where)
             if name == "documents" and totals(reader).pages == 0:
                 return Results()

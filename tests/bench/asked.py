@@ -92,7 +92,7 @@ def _memories(root: Path, encoder: TextEncoder) -> Iterator[Asked]:
     of them as if two people had had them."""
     with Index(root) as index:
         for tenant, asked in [*_lives(index), *_talks(index)]:
-            while index.maintain_memories(tenant=tenant):
+            while index.memories.maintain(tenant=tenant):
                 pass
             with index.catalog.snapshot() as reader:
                 for situation, wanted in (("vectors", lambda _: encoder), ("words", _nothing)):
@@ -113,7 +113,7 @@ def _lives(index: Index) -> Iterator[tuple[str, list[Entry]]]:
         own = [*_entries(person, person["told"]), *((text, person["name"], Right()) for text in person["nothing"])]
         for more in ([], chance.sample(others, 40), others + lessons):
             tenant = f"{person['name']} {len(more)}"
-            index.remember_batch([{"text": text} for text in [*person["told"], *more]], tenant=tenant)
+            index.memories.remember_batch([{"text": text} for text in [*person["told"], *more]], tenant=tenant)
             yield tenant, own if more else own + _unanswered(foreign, person["name"], 8)
 
 
@@ -129,7 +129,7 @@ def _talks(index: Index) -> Iterator[tuple[str, list[Entry]]]:
             sessions = [f"{talk['name']} {lines[:at].count('--')}" for at, text in enumerate(lines) if text != "--"]
             speakers = [text.partition(": ")[0] for text in lines if text != "--"]
             said = zip(told, speakers, sessions, strict=True)
-            index.remember_batch([{"text": a, "speaker": b, "session": c} for a, b, c in said], tenant=tenant)
+            index.memories.remember_batch([{"text": a, "speaker": b, "session": c} for a, b, c in said], tenant=tenant)
             own = [(_renamed(text, renamed), group, right) for text, group, right in _entries(talk, told)]
             own += [(_renamed(text, renamed), talk["name"], Right()) for text in talk["nothing"]]
             foreign = [entry for each in talks if each is not talk for entry in _entries(each, ["?"] * 99)]
@@ -166,8 +166,8 @@ def _experiences(root: Path, encoder: TextEncoder) -> Iterator[Asked]:
         others = [each for other, (_, entries) in sets.items() if other != name for each in entries]
         far = _unanswered(others, name, max(1, len(others) // len(own))) if name != "all" else _far("all")
         with Index(root / name) as index:
-            index.import_experiences(records)
-            while index.embed_experiences():
+            index.experiences.put(records)
+            while index.experiences.embed():
                 pass
             yield from _items(index.catalog, ExperiencesSource, encoder, [*own, *far], lambda each: each.item.parent)
 

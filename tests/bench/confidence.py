@@ -118,7 +118,7 @@ def _sets(eval_folder: Path) -> Iterator[Set]:
 
 
 def _ask_all(index: Index, mode: str, here: Set, sets: Sequence[Set]) -> Iterator[Asked]:
-    ids = {document_key(info.filename): info.doc_id for info in index.documents()}
+    ids = {document_key(info.filename): info.doc_id for info in index.documents.list()}
 
     def ask(kind: str, taken_from: str, text: str, documents: Sequence[str] | None = None) -> Asked:
         with index.catalog.snapshot() as reader:

@@ -86,8 +86,8 @@ def filled(root: Path, items: int = ITEMS) -> Path:
     fill(root, PAGES, 1)
     words = Words(7)
     with Index(root) as index:
-        index.remember_batch(words.text(n % 400, 18) for n in range(items))
-        index.import_experiences(_experience(words, n) for n in range(items))
+        index.memories.remember_batch(words.text(n % 400, 18) for n in range(items))
+        index.experiences.put(_experience(words, n) for n in range(items))
     with Catalog(IndexPaths(root), writable=True) as catalog:
         for kind, make in (("code", _code), ("commit", _commit), ("value", _value)):
             for start in range(0, items, _A_PART):

@@ -28,8 +28,8 @@ def run() -> None:
     title("Experiences (data/experiences.jsonl, its questions, and as many foreign ones)")
     records = _lines("experiences.jsonl")
     with tempfile.TemporaryDirectory() as folder, Index(Path(folder) / "own") as index:
-        index.import_experiences(records)
-        while index.embed_experiences():
+        index.experiences.put(records)
+        while index.experiences.embed():
             pass
         _quality(index)
     with tempfile.TemporaryDirectory() as folder, Index(Path(folder) / "many") as index:
@@ -53,10 +53,10 @@ def _cost(index: Index, records: list[dict[str, Any]]) -> None:
     """Texts are mixed of our own; vectors are made up, for to embed forty thousand items takes ten minutes."""
     draw = random.Random(1)
     begun = time.process_time()
-    index.import_experiences(_mixed(draw, records, number) for number in range(MANY))
+    index.experiences.put(_mixed(draw, records, number) for number in range(MANY))
     line(f"{MANY:,} experiences told", f"{time.process_time() - begun:.1f} s")
     with index.catalog.snapshot() as reader:
-        encoder = index._rooms.own_encoder(reader)
+        encoder = index.rooms.own_encoder(reader)
         numbers = numbers_without_vectors(reader, "experience", encoder.name)
     rng = np.random.default_rng(1)
     centres = rng.normal(size=(80, encoder.dim))
@@ -68,11 +68,11 @@ def _cost(index: Index, records: list[dict[str, Any]]) -> None:
     seconds: list[float] = []
     for axis in ("full", *AXES, *AXES):  # the first loads
         begun = time.process_time()
-        index.search_experiences("unexpected outcomes in debugging", axis=axis, domain="debugging")
+        index.experiences.search("unexpected outcomes in debugging", axis=axis, domain="debugging")
         seconds.append(time.process_time() - begun)
     line(f"one axis of {len(numbers):,} items, searched", f"{median(seconds[1:]) * 1000:.0f} ms", "the first 1 s")
     begun = time.process_time()
-    rebuilt = index.rebuild_values()
+    rebuilt = index.experiences.rebuild_values()
     found = sum(each.values for each in rebuilt.axes)
     line(f"{found} values of four axes found", f"{time.process_time() - begun:.1f} s", "80 made-up groups an axis")
 
@@ -84,13 +84,13 @@ def _mixed(draw: random.Random, records: list[dict[str, Any]], number: int) -> d
 
 
 def _rank(index: Index, asked: dict[str, Any]) -> int:
-    found = index.search_experiences(asked["query"], axis=asked["axis"], limit=10).results
+    found = index.experiences.search(asked["query"], axis=asked["axis"], limit=10).results
     ids = [each.experience.id for each in found]
     return ids.index(asked["experience"]) + 1 if asked["experience"] in ids else 99
 
 
 def _best(index: Index, query: str, axis: str) -> float:
-    found = index.search_experiences(query, axis=axis, limit=1).results
+    found = index.experiences.search(query, axis=axis, limit=1).results
     return found[0].score if found else 0.0
 
 

@@ -66,7 +66,7 @@ class _Asked:
 
 def _one_set(name: str, root: Path, questions: Sequence[Question], budgets: Sequence[int]) -> None:
     with Index(root) as index:
-        index.graph_update()
+        index.graph.update()
         asked = [_ask(index, gold) for gold in look_up(index.catalog, questions).askable]
         changed = sum(each.found != each.joined[: len(each.found)] for each in asked)
         line(name, f"{len(asked)} questions", f"{changed} rankings changed")
@@ -91,7 +91,7 @@ def _ask(index: Index, gold: Gold) -> _Asked:
         near = find_neighbourhood(reader, seeds, kinds=FOLLOWED)
     said = {ref: references_said(gold.question.query, texts[ref]) for ref in seeds}
     joined = with_neighbours(ranked, near.edges, said)
-    names = {document.doc_id: document_key(document.filename) for document in index.documents()}
+    names = {document.doc_id: document_key(document.filename) for document in index.documents.list()}
     pages = {f"page:{doc_id}#{page}" for doc_id, name in names.items() for named, page in gold.pages if named == name}
     return _Asked(pages, [ref for ref, _ in ranked], [each.ref for each in joined])
 

@@ -51,7 +51,7 @@ def _tell(index: Index, words: Words, size: int) -> float:
     for start in range(0, size, A_BATCH):
         batch = [_memory(words, number) for number in range(start, min(size, start + A_BATCH))]
         started = time.perf_counter()
-        index.remember_batch(batch, tenant=str(size))
+        index.memories.remember_batch(batch, tenant=str(size))
         taken += time.perf_counter() - started
     pick = np.random.default_rng(size)
     with index.catalog.snapshot() as reader:
@@ -69,12 +69,12 @@ def _recall(index: Index, words: Words, sizes: tuple[int, ...]) -> dict[int, lis
     pick = np.random.default_rng(3)
     taken: dict[int, list[float]] = {size: [] for size in sizes}
     for size in sizes:
-        index.recall("warm", tenant=str(size))
+        index.memories.recall("warm", tenant=str(size))
     for topic in pick.integers(0, _TOPICS, ROUNDS).tolist():
         question = words.question(topic)
         for size in sizes:
             started = time.perf_counter()
-            found = index.recall(question, tenant=str(size))
+            found = index.memories.recall(question, tenant=str(size))
             taken[size].append((time.perf_counter() - started) * 1e3)
             assert found.memories and not found.without_vectors
     return taken
@@ -86,8 +86,8 @@ def _told_and_recalled(index: Index, words: Words, sizes: tuple[int, ...]) -> di
     for number in range(10):
         for size in sizes:
             started = time.perf_counter()
-            index.remember_batch([_memory(words, size + number)], tenant=str(size))
-            index.recall(words.question(number), tenant=str(size))
+            index.memories.remember_batch([_memory(words, size + number)], tenant=str(size))
+            index.memories.recall(words.question(number), tenant=str(size))
             taken[size].append((time.perf_counter() - started) * 1e3)
     return taken
 

@@ -67,15 +67,15 @@ def _gold_pages(eval_folder: Path, keep: Path | None) -> None:
 
 def _one_set(name: str, root: Path, asked: Sequence[Question], budgets: Sequence[int]) -> None:
     with Index(root) as index:
-        index.graph_update()
-        names = {document.doc_id: document_key(document.filename) for document in index.documents()}
+        index.graph.update()
+        names = {document.doc_id: document_key(document.filename) for document in index.documents.list()}
         found = look_up(index.catalog, asked).askable
         for budget in budgets:
             have: dict[bool, list[bool]] = {False: [], True: []}
             for gold in found:
                 for graph in (False, True):
                     sources = ["vector", "graph"] if graph else ["vector"]
-                    package = index.build_package(
+                    package = index.packages.build(
                         {"intent": gold.question.query, "tokenBudget": budget, "retrieval": {"sources": sources}}
                     )
                     pages = {tuple(s.ref.removeprefix("page:").split("#")) for s in package.sources if s.kind == "page"}
@@ -91,15 +91,15 @@ def measure(root: Path) -> dict[str, float]:
 
     first, *asked = questions(ROUNDS + 1)
     with Index.open(root) as index:
-        kept = index.build_package({"intent": first}).context_package_id
+        kept = index.packages.build({"intent": first}).context_package_id
         ways: dict[str, Callable[[str], object]] = {
             "ask": lambda question: index.ask(question, max_tokens=TOKENS),
-            "documents alone": lambda question: index.build_package(
+            "documents alone": lambda question: index.packages.build(
                 {"intent": question, "tokenBudget": TOKENS, "scope": {"types": ["documents"]}}
             ),
-            "all kinds": lambda question: index.build_package({"intent": question, "tokenBudget": TOKENS}),
+            "all kinds": lambda question: index.packages.build({"intent": question, "tokenBudget": TOKENS}),
             "mixed": lambda question: index.ask(question, max_tokens=TOKENS, types=CONTEXT_TYPES),
-            "cached": lambda _: index.package(kept),
+            "cached": lambda _: index.packages.get(kept),
         }
         for way in ways.values():
             way(first)

@@ -49,7 +49,9 @@ def main() -> int:
         ingest(IndexPaths(Path(folder)), [SAMPLES], settings=Settings(images=False), observer=SilentObserver())
         with Index.open(folder) as index:
             context = index.ask(QUESTION)
-            lines = answer_lines(context, SCREEN, partial(index.matches, question=QUESTION), screen_notes(context))
+            lines = answer_lines(
+                context, SCREEN, partial(index.documents.matches, question=QUESTION), screen_notes(context)
+            )
     screen = Console(width=SCREEN.width, record=True, file=io.StringIO(), force_terminal=True, color_system="truecolor")
     for line in (plain(f'$ ctx ask "{QUESTION}"'), *lines):
         screen.print(line, markup=False, highlight=False, emoji=False)

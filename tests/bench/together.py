@@ -156,11 +156,11 @@ def filled(folder: Path) -> None:
     with Index(folder / "index") as index:
         # One after the other, as they were told: what is newer takes back what is older.
         for text in (DATA / "memories.jsonl").read_text("utf-8").splitlines():
-            index.remember_batch([json.loads(text)])
-        index.import_experience_lines(BytesIO((DATA / "experiences.jsonl").read_bytes()))
-        index.maintain_memories(seconds=60)
-        index.embed_experiences(seconds=60)
-        index.graph_update()
+            index.memories.remember_batch([json.loads(text)])
+        index.experiences.import_lines(BytesIO((DATA / "experiences.jsonl").read_bytes()))
+        index.memories.maintain(seconds=60)
+        index.experiences.embed(seconds=60)
+        index.graph.update()
         index.prepare()
     mark.write_text(stamp, "utf-8")
 
@@ -232,7 +232,7 @@ class Names:
 
     def __init__(self, index: Index, folder: Path) -> None:
         self._index = index
-        self._files = {document.doc_id: document.filename for document in index.documents()}
+        self._files = {document.doc_id: document.filename for document in index.documents.list()}
         self._code = f"{folder / 'code'}{os.sep}"
         log = _git("log", "--format=%H %s", where=folder / "code" / "ctx").stdout
         self._subjects = dict(text.split(" ", 1) for text in log.splitlines() if " " in text)
@@ -252,7 +252,7 @@ class Names:
         if kind == "commit":
             return f"commit:{self._subjects[key]}"
         if kind == "value":
-            return f"experience:{self._index.value(key).experience}"
+            return f"experience:{self._index.experiences.value(key).experience}"
         return ref.partition("#")[0]  # an experience has a text for each axis
 
     def is_named(self, name: str, wanted: str) -> bool:
@@ -290,7 +290,7 @@ def _context(index: Index, names: Names, question: Question) -> Given:
 
 
 def _package(index: Index, names: Names, question: Question) -> Given:
-    found = index.build_package({"intent": question.query, "tokenBudget": TOKENS})
+    found = index.packages.build({"intent": question.query, "tokenBudget": TOKENS})
     items = [(source.ref, source.score, source.tokens) for source in found.sources]
     return names.given(question, items, found.content)
 

@@ -63,7 +63,7 @@ def _fill(index: Index, words: Words) -> None:
     told = [words.text(at % _TOPICS, 25) for at in range(MEMORIES)]
     begun = time.perf_counter()
     for start in range(0, MEMORIES, _BATCH):
-        index.remember_batch(told[start : start + _BATCH], tenant="t")
+        index.memories.remember_batch(told[start : start + _BATCH], tenant="t")
     rate = MEMORIES / (time.perf_counter() - begun)
     line(f"remember in batches of {_BATCH}, acknowledged", f"{rate:,.0f}/s", ">= 200/s")
     encoder = load_text_encoder()

@@ -117,7 +117,7 @@ def test_a_session_keeps_the_pages_and_no_more(call: Call, tmp_path: Path, of_ev
     asked = call("ask", ASKED, "--types", "documents,code", "--session", "s", "--json", *at).document
     validate(asked)
     with Index.open(tmp_path / "index") as index:
-        [turn] = index.session("s")
+        [turn] = index.sessions.get("s")
     pages = [each["citation"] for each in asked["sources"] if each["kind"] == "page"]
     assert [source.citation for source in turn.sources] == pages
 

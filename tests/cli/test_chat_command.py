@@ -61,7 +61,7 @@ def test_in_a_pipe_it_answers_a_question_a_line(chat: Chat, copied: Path) -> Non
     assert "searched with words of the question before" in ran.err
     assert "> " not in ran.out, "no prompt"
     with Index(copied) as index:
-        assert [turn.question for turn in index.session("s")] == [CAUSE, BANKS]
+        assert [turn.question for turn in index.sessions.get("s")] == [CAUSE, BANKS]
 
 
 def test_a_session_is_gone_on_with_and_each_has_its_own_name(chat: Chat, copied: Path) -> None:
@@ -70,12 +70,12 @@ def test_a_session_is_gone_on_with_and_each_has_its_own_name(chat: Chat, copied:
     chat(CAUSE, args=("--session", "mine"))
     chat("/session other", BANKS, "/session mine", BANKS, args=("--session", "third"))
     with Index(copied) as index:
-        names = [session.name for session in index.sessions()]
+        names = [session.name for session in index.sessions.list()]
         assert len(names) == 4
         assert {"mine", "other"} < set(names)
-        assert [turn.question for turn in index.session("mine")] == [CAUSE, BANKS]
-        assert index.session("mine")[1].searched != BANKS
-        assert index.session("other")[0].searched == BANKS
+        assert [turn.question for turn in index.sessions.get("mine")] == [CAUSE, BANKS]
+        assert index.sessions.get("mine")[1].searched != BANKS
+        assert index.sessions.get("other")[0].searched == BANKS
 
 
 def test_what_else_can_be_typed(chat: Chat, copied: Path) -> None:
@@ -110,14 +110,14 @@ def test_forget_takes_the_conversation_away(chat: Chat, copied: Path) -> None:
     assert "forgot 2 questions" in ran.err
     assert "there is no answer yet" in ran.err
     with Index(copied) as index:
-        assert index.sessions() == []
+        assert index.sessions.list() == []
     assert "there is no session" in chat("/forget", args=("--session", "s")).err
 
 
 def test_what_was_told_stands_apart_from_documents(chat: Chat, copied: Path) -> None:
     with Index(copied) as index:
-        index.remember("Anna thinks that the housing bubble burst because of greed.")
-        index.remember("Ben thinks that the housing bubble burst in May.", tenant="ben")
+        index.memories.remember("Anna thinks that the housing bubble burst because of greed.")
+        index.memories.remember("Ben thinks that the housing bubble burst in May.", tenant="ben")
     ran = chat(CAUSE)
     documents, _, told = ran.out.partition("Remembered, and from no document:\n")
     assert QUOTE in documents
@@ -145,14 +145,14 @@ def test_a_model_writes_and_is_told_the_question_before(chat: Chat, copied: Path
     sent = [call.body["messages"][-1]["content"] for call in server.calls if call.body]
     assert f"It goes on from the question before it: {CAUSE}" in sent[-1]
     with Index(copied) as index:
-        assert [turn.model for turn in index.session("s")] == ["m", "m"]
+        assert [turn.model for turn in index.sessions.get("s")] == ["m", "m"]
     silent = chat(CAUSE, args=("--model", "m", "--model-url", server.url, "--no-answer"))
     assert QUOTE in silent.out
 
 
 def test_text_of_others_cannot_drive_a_terminal(chat: Chat, copied: Path) -> None:
     with Index(copied) as index:
-        index.remember("zebra \x1b[2J\x9b31m \u202e told", speaker="evil")
+        index.memories.remember("zebra \x1b[2J\x9b31m \u202e told", speaker="evil")
     ran = chat("zebra", "/sources", "/show 1", "\x1b[31m\udcff zebra", args=("--session", "z"))
     for text in (ran.out, ran.err):
         assert not {"\x1b", "\x9b", "\u202e", "\x07"} & set(text)
@@ -295,7 +295,7 @@ def test_ctrl_c_ends_the_answer_under_way_and_not_the_conversation(copied: Path,
         terminal.type("/quit\n")
         assert terminal.process.wait() == 0
     with Index(copied) as index:
-        assert [turn.question for turn in index.session("s")] == [CAUSE]
+        assert [turn.question for turn in index.sessions.get("s")] == [CAUSE]
 
 
 def test_forgetting_on_a_terminal_asks_first(copied: Path) -> None:

@@ -196,7 +196,7 @@ def test_values(run: Call, tmp_path: Path) -> None:
     assert removed["removed"] == [quoted]
     assert id in removed["removed_values"]
     with Index.open(tmp_path / "index") as index:
-        assert id not in {value.id for value in index.values()}
+        assert id not in {value.id for value in index.experiences.values()}
 
 
 def test_settings_add_choices(run: Call, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,7 +31,7 @@ def policy() -> Iterator[Path]:
 def test_things_are_classified_and_what_holds_is_told(call: Call, at: tuple[str, str], copied: Path) -> None:
     assert call("classify", *at).out == ""
     with Index(copied) as index:
-        [crisis] = index.documents("crisis.pdf")
+        [crisis] = index.documents.list("crisis.pdf")
     target = f"document:{crisis.file_id}"
     assert call("classify", "crisis.pdf", "internal", *at).out == f"Internal\t{target}\tcrisis.pdf\n"
     folder = str(Path(crisis.source_path).parent)
@@ -84,8 +84,8 @@ def test_marks_are_proposals_until_somebody_accepts_them(
 @pytest.mark.slow
 def test_a_policy_is_checked_and_tried(call: Call, at: tuple[str, str], copied: Path, policy: Path) -> None:
     with Index(copied) as index:
-        [crisis] = index.documents("crisis.pdf")
-        labels: Labels = index.labels()
+        [crisis] = index.documents.list("crisis.pdf")
+        labels: Labels = index.policy.labels()
         labels.put(f"page:{crisis.doc_id}#2", {"classification": "Restricted"})
     refs = [f"page:{crisis.doc_id}#{number}" for number in (1, 2)]
     assert "there is no policy" in call("policy", *at).err

@@ -33,7 +33,7 @@ def changed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         write_pdf(root / "docs" / "seal.pdf", ["The seal sleeps on the ice."])
         with Index(root / "index", Settings(images=False)) as index:
             first = ingest(index, root / "docs")
-            index.tag("walrus.pdf", "sea")
+            index.documents.tag("walrus.pdf", "sea")
             write_pdf(walrus, ["One", AFTER])
             second = ingest(index, root / "docs")
         old, new = ([f.doc_id for f in run.files if "walrus" in f.path] for run in (first, second))
@@ -93,19 +93,19 @@ def test_the_library(index: str, ids: tuple[str, str]) -> None:
     old, new = ids
     with Index.open(index) as opened:
         for name in (old, f"file-{old}", new):
-            assert opened.page(name, 2).item.ref.key == new
-            assert [info.doc_id for info in opened.documents(name)] == [new]
-            assert AFTER in (opened.markdown(name) or "")
+            assert opened.documents.page(name, 2).item.ref.key == new
+            assert [info.doc_id for info in opened.documents.list(name)] == [new]
+            assert AFTER in (opened.documents.markdown(name) or "")
             assert {found.page.doc_id for found in opened.rank("walrus", 5, doc_ids=[name]).found} == {new}
             assert {source.doc_id for source in opened.ask("walrus", documents=[name]).sources} == {new}
-            assert (opened.file_of(name) or "").endswith("walrus.pdf")
-        assert opened.page(f"page:{old}#2").item.ref.part == "2"
-        assert opened.page(f"page:{old}#2", 1).item.ref.part == "1"
-        assert opened.page("walrus.pdf").item.ref.part == "1"
+            assert (opened.documents.file_of(name) or "").endswith("walrus.pdf")
+        assert opened.documents.page(f"page:{old}#2").item.ref.part == "2"
+        assert opened.documents.page(f"page:{old}#2", 1).item.ref.part == "1"
+        assert opened.documents.page("walrus.pdf").item.ref.part == "1"
         for ref in (f"page:{old}#0", f"page:{old}#3"):
             with pytest.raises(NothingFoundError, match="has no page"):
-                opened.page(ref)
-        assert opened.markdown("0" * 16) is None
+                opened.documents.page(ref)
+        assert opened.documents.markdown("0" * 16) is None
         assert opened.rank("walrus", 5, doc_ids=["0" * 16]).found == []
 
 

@@ -49,7 +49,7 @@ def test_what_a_model_wrote_is_kept(ask: Call, copied: Path, serving: Serving) -
     server = serving(lambda call: call.reply("Subprime mortgages defaulted [1]."))
     ask(CAUSE, "--model", "m", "--model-url", server.url)
     with Index(copied) as index:
-        [turn] = index.session("thesis")
+        [turn] = index.sessions.get("thesis")
     assert (turn.answer, turn.model) == ("Subprime mortgages defaulted [1].", "m")
 
 
@@ -125,7 +125,7 @@ def turn(call: Call, copied: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
 
 def test_a_turn_is_one_document_of_messages(turn: Call, copied: Path, tmp_path: Path) -> None:
     with Index(copied) as index:
-        index.remember("Anna wants to hear about the housing bubble first.")
+        index.memories.remember("Anna wants to hear about the housing bubble first.")
     envelope = {"user_message": CAUSE, "system_prompt": "You help.", "history": [{"role": "user", "content": "Hello"}]}
     ran = turn(envelope)
     assert (ran.code, ran.err) == (0, "")

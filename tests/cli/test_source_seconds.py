@@ -44,7 +44,7 @@ def warm(of_everything: Path, tmp_path: Path) -> Iterator[Index]:
 
 
 def package_of(index: Index) -> Any:
-    return index.build_package({"intent": ASKED, "token_budget": 2000, "scope": {"types": ["documents", "memories"]}})
+    return index.packages.build({"intent": ASKED, "token_budget": 2000, "scope": {"types": ["documents", "memories"]}})
 
 
 def test_ask_with_types_does_not_wait_for_a_source_that_sleeps(

@@ -37,6 +37,6 @@ def test_a_change_of_the_subject_is_not_bent(measured: list[Measured]) -> None:
 @pytest.mark.slow
 def test_every_page_that_is_named_is_there(data_index: Path) -> None:
     with Index(data_index) as index:
-        pages = {info.filename: info.num_pages for info in index.documents()}
+        pages = {info.filename: info.num_pages for info in index.documents.list()}
     for pair in read_pairs(DATA / "followups.jsonl"):
         assert all(1 <= page <= pages[name] for name, page in pair.gold), pair.qid

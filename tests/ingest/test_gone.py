@@ -26,7 +26,7 @@ def run(index: Index, *folders: Path, prune: bool = False) -> IngestSummary:
 
 
 def names(index: Index) -> list[str]:
-    return [document.filename for document in index.documents()]
+    return [document.filename for document in index.documents.list()]
 
 
 def test_what_is_gone_is_told_and_goes_with_prune(make_pdf: MakePdf, tmp_path: Path) -> None:
@@ -37,7 +37,7 @@ def test_what_is_gone_is_told_and_goes_with_prune(make_pdf: MakePdf, tmp_path: P
     elsewhere = make_pdf("elsewhere.pdf", ["Orcas hunt in groups"], other)
     with Index(tmp_path / "index", TEXT) as index:
         assert run(index, docs, other).gone == []
-        index.tag("kept.pdf", "sea")
+        index.documents.tag("kept.pdf", "sea")
         lost.unlink()
         elsewhere.unlink()
 
@@ -59,7 +59,7 @@ def test_what_is_gone_is_told_and_goes_with_prune(make_pdf: MakePdf, tmp_path: P
         summary = run(index, docs, prune=True)
         assert (summary.gone, summary.removed) == ([str(kept)], [])
         assert names(index) == ["copy.pdf", "elsewhere.pdf"]
-        assert index.tags("copy.pdf") == ["sea"]
+        assert index.documents.tags("copy.pdf") == ["sea"]
         with pytest.raises(NothingFoundError, match="no PDF files"):
             run(index, docs, prune=True)
 

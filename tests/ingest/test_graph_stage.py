@@ -25,13 +25,13 @@ def test_every_kind_of_run_leaves_the_graph_up_to_date(tmp_path: Path) -> None:
         for run, path in ((ingest, "docs"), (ingest_code, "repo"), (ingest_commits, "repo")):
             run(index, [tmp_path / path])
             assert not is_behind(index.catalog), run.__name__
-        assert index.graph_update() == GraphUpdate()
-        (document,) = index.documents()
-        near = index.neighbourhood(f"page:{document.doc_id}#1", kinds=["refers"])
+        assert index.graph.update() == GraphUpdate()
+        (document,) = index.documents.list()
+        near = index.graph.near(f"page:{document.doc_id}#1", kinds=["refers"])
         assert [node.ref for node in near.nodes if node.hop] == [f"page:{document.doc_id}#3"]
         file = f"{tmp_path}/repo/dates.py"
-        near = index.neighbourhood(f"code:{file}#parse", hops=2)
+        near = index.graph.near(f"code:{file}#parse", hops=2)
         kinds = {(edge.kind, edge.target) for edge in near.edges}
         assert kinds >= {("calls", f"code:{file}#clean"), ("changes", f"file:{file}")}
-        index.remove("rents.pdf")
-        assert index.neighbourhood(f"document:{document.doc_id}").unknown == [f"document:{document.doc_id}"]
+        index.admin.remove("rents.pdf")
+        assert index.graph.near(f"document:{document.doc_id}").unknown == [f"document:{document.doc_id}"]

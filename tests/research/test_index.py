@@ -45,43 +45,43 @@ def test_places_that_cannot_be_found_cost_only_themselves(index: Index) -> None:
 
 def test_pages_and_documents_by_any_name(index: Index) -> None:
     with index:
-        [book] = index.documents("saltmarsh-handbook-2025")
-        view = index.page(book.doc_id, 7, question=QUESTIONS[0])
+        [book] = index.documents.list("saltmarsh-handbook-2025")
+        view = index.documents.page(book.doc_id, 7, question=QUESTIONS[0])
         assert view.item.ref.part == "7"
         assert view.item.regions
-        assert (index.markdown(book.doc_id) or "").count("\f") == book.num_pages - 1
-        assert index.markdown("nowhere") is None
+        assert (index.documents.markdown(book.doc_id) or "").count("\f") == book.num_pages - 1
+        assert index.documents.markdown("nowhere") is None
         with pytest.raises(UsageError, match="matches 2 documents"):
-            index.page("saltmarsh", 1)
+            index.documents.page("saltmarsh", 1)
         with pytest.raises(NothingFoundError, match="has no page 99"):
-            index.page(book.doc_id, 99)
+            index.documents.page(book.doc_id, 99)
 
 
 def test_what_is_removed_is_in_no_answer(index: Index) -> None:
     with index:
         assert index.ask("parental leave").sources[0].filename.startswith("saltmarsh")
-        removed = index.remove("saltmarsh-*")
+        removed = index.admin.remove("saltmarsh-*")
         assert len(removed.documents) == 2
         index.refresh()
         assert not any(source.filename.startswith("saltmarsh") for source in index.ask("parental leave").sources)
-        assert index.status().documents == 4
+        assert index.admin.status().documents == 4
 
 
 def test_tags_are_the_users_and_go_with_the_document(index: Index) -> None:
     with index:
-        index.tag("brindle", "garden", "manuals")
-        index.tag("brindle", "garden")
-        assert index.tags("brindle") == ["garden", "manuals"]
-        index.untag("brindle", "manuals", "never given")
-        assert index.tags("brindle") == ["garden"]
+        index.documents.tag("brindle", "garden", "manuals")
+        index.documents.tag("brindle", "garden")
+        assert index.documents.tags("brindle") == ["garden", "manuals"]
+        index.documents.untag("brindle", "manuals", "never given")
+        assert index.documents.tags("brindle") == ["garden"]
         with pytest.raises(UsageError, match="cannot be a tag"):
-            index.tag("brindle", "two\nlines")
+            index.documents.tag("brindle", "two\nlines")
 
 
 def test_an_index_that_is_not_there(tmp_path: Path) -> None:
     missing = Index(tmp_path / "nowhere")
     assert not missing.exists
-    assert missing.status().documents == 0
+    assert missing.admin.status().documents == 0
     with pytest.raises(NothingFoundError, match="there is no index"):
         missing.ask("anything")
     assert not (tmp_path / "nowhere").exists()

@@ -104,7 +104,7 @@ class OpenIndex:
             self._command("remove", name, "--yes")
             index.refresh()
             self._gone.add(second)
-            self._expect(name not in {info.filename for info in index.documents()}, f"{name} is still listed")
+            self._expect(name not in {info.filename for info in index.documents.list()}, f"{name} is still listed")
             (self._docs / name).unlink()
             self.published = newest(self._root) - before
         self._done.set()

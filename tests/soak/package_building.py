@@ -62,8 +62,8 @@ class PackageBuilding:
 
     def _build(self, index: Index, number: int) -> None:
         intent = f"{INTENTS[number % len(INTENTS)]} ({number})"
-        built = index.build_package({"intent": intent, "tokenBudget": 300, "taskId": f"task-{number}"})
-        again = index.package(built.context_package_id)
+        built = index.packages.build({"intent": intent, "tokenBudget": 300, "taskId": f"task-{number}"})
+        again = index.packages.get(built.context_package_id)
         self.counts["answered"] += 1
         self.counts["built anew"] += again.policy_decision_id != built.policy_decision_id  # the index has changed
         same = again.content == built.content and again.context_package_id == built.context_package_id

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def record_experience(index: Index, **told: Any) -> Reply:
     """Durable when it returns. Experiences are the index's, whoever tells them."""
     told.pop("tenant", None)
-    experience = index.record_experience(**{name: value for name, value in told.items() if value is not None})
+    experience = index.experiences.record(**{name: value for name, value in told.items() if value is not None})
     if experience.is_open:
         text = (
             f"Recorded, open, iteration {experience.iteration_count}: {experience.id}. When you know how it ended, call"
@@ -24,7 +24,7 @@ def record_experience(index: Index, **told: Any) -> Reply:
         )
     else:
         text = f"Recorded, {experience.outcome}, {experience.confidence_tier}: {experience.id}."
-        index.renew_values()
+        index.experiences.renew_values()
     fields = {
         "id": experience.id,
         "state": experience.state,

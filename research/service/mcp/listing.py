@@ -25,10 +25,10 @@ def list_documents(
 ) -> Reply:
     """Documents by file name: those whose name or title has all the words, and that have all the tags."""
     tagged: dict[str, list[str]] = {}
-    for tag, documents in index.all_tags().items():
+    for tag, documents in index.documents.all_tags().items():
         for info in documents:
             tagged.setdefault(info.doc_id, []).append(tag)
-    chosen = [info for info in index.documents() if _fits(info, tagged.get(info.doc_id, []), name or "", tags)]
+    chosen = [info for info in index.documents.list() if _fits(info, tagged.get(info.doc_id, []), name or "", tags)]
     shown = chosen[offset : offset + limit]
 
     def render(count: int) -> Reply:
@@ -62,7 +62,7 @@ def outline(
     text_in: TextIn = "content",
 ) -> Reply:
     """A document's headings with their pages; how its pages begin, if it has none."""
-    found = index.outline(document).down_to(depth)
+    found = index.documents.outline(document).down_to(depth)
     info = found.document
     entries = [(entry.level, entry.page, entry.title) for entry in found.entries]
     entries += [(1, page.page, page.text) for page in found.pages]

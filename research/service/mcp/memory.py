@@ -35,7 +35,7 @@ def remember(
     session: str | None = None,
 ) -> Reply:
     """Durable when it returns. The same told twice is one memory."""
-    memory = index.remember(text, tenant=tenant, tags=tags, session=session or "")
+    memory = index.memories.remember(text, tenant=tenant, tags=tags, session=session or "")
     return Reply(f"{_WORDS[memory.outcome]}: {memory.id}.", {"id": memory.id, "outcome": memory.outcome})
 
 
@@ -51,7 +51,7 @@ def recall(
     text_in: TextIn = "content",
 ) -> Reply:
     """The memories that most likely answer, best first, as many as the budget holds."""
-    found = index.recall(question, tenant=tenant, top_k=limit, threshold=FLOOR, session=session, tags=tags)
+    found = index.memories.recall(question, tenant=tenant, top_k=limit, threshold=FLOOR, session=session, tags=tags)
 
     def render(count: int) -> Reply:
         shown, left = found.memories[:count], len(found.memories) - count

@@ -57,7 +57,7 @@ def build_context_package(
         "pinned": list(pinned)[:MOST_PINNED],
         "tokenBudget": most,
     }
-    return _reply(index.build_package(asked, fitting))
+    return _reply(index.packages.build(asked, fitting))
 
 
 def _reply(package: ContextPackage | None) -> Reply:

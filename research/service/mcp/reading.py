@@ -34,10 +34,10 @@ def get_page(
     text_in: TextIn = "content",
 ) -> Reply:
     """A page's text, and the pages around it as far as the budget goes: the nearest first."""
-    asked = index.page(document, page)
+    asked = index.documents.page(document, page)
     number = int(asked.item.ref.part)
     first, last = max(1, number - around), min(asked.num_pages, number + around)
-    views = index.pages(asked.item.ref.key, [(first, last)]) if around else [asked]
+    views = index.documents.pages(asked.item.ref.key, [(first, last)]) if around else [asked]
     views.sort(key=lambda view: abs(int(view.item.ref.part) - number))
     reading = _Reading(asked, views, start)
     budget = Budget(max_tokens, text_in)
@@ -49,7 +49,7 @@ def get_page(
 
 def page_image(index: Index, document: str, *, page: int | None = None, question: str | None = None) -> Reply:
     """A page's picture, with the places framed that fit a question."""
-    view = index.page(document, page, question=question)
+    view = index.documents.page(document, page, question=question)
     item = view.item
     name = short_name(str(item.metadata["filename"]))
     words = f"{name}, page {item.ref.part} of {view.num_pages} | {item.ref}"

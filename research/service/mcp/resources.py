@@ -40,7 +40,7 @@ def document_entries(index: Index, cursor: str) -> tuple[list[DocumentEntry], st
     if cursor and not (cursor.isascii() and cursor.isdecimal() and len(cursor) < 10):
         raise UsageError(f"{shown(cursor)} is no cursor", hint="begin without one")
     start = int(cursor or 0)
-    documents = index.documents() if index.exists else []
+    documents = index.documents.list() if index.exists else []
     entries = [
         DocumentEntry(
             DOCUMENT_TEMPLATE.format(id=info.doc_id),
@@ -60,7 +60,7 @@ def resource_text(index: Index, uri: str) -> str:
         raise NothingFoundError(
             f"{shown(uri)} is no address of this server", hint=f"{PAGE_TEMPLATE}; call list_documents for the ids"
         )
-    doc_id = index.document(found["id"]).doc_id
+    doc_id = index.documents.get(found["id"]).doc_id
     if found["page"] is not None:
         return reading.get_page(index, doc_id, page=int(found["page"]), max_tokens=MOST_TOKENS).text
     outline = listing.outline(index, doc_id, max_tokens=MOST_TOKENS).text

@@ -223,7 +223,7 @@ class _Handlers:
 
 
 def _on_index(run: Callable[..., Reply], values: dict[str, Any], words: Words, index: Index) -> Reply:
-    if index.totals()[1] == 0:
+    if index.documents.totals()[1] == 0:
         raise words.empty()
     return run(index, **values)
 

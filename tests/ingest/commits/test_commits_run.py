@@ -212,7 +212,7 @@ def test_a_repository_that_is_gone_keeps_its_commits_until_told(index: IndexPath
         take(index, made.folder)
     assert "--prune" in raised.value.hint
     with Index(index.root) as opened:
-        assert [check.severity for check in opened.check() if check.name == "commits"] == ["warning"]
+        assert [check.severity for check in opened.admin.check() if check.name == "commits"] == ["warning"]
     assert len(stored(index)) == 2
     assert (take(index, made.folder, prune=True).removed, len(stored(index))) == (2, 0)
 

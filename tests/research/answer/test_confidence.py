@@ -85,7 +85,9 @@ def test_gibberish_is_answered_by_nothing(index: Index, question: str) -> None:
 def test_key_words_that_are_there_are_never_refused(index: Index, mode: str) -> None:
     for words in KEY_WORDS:
         found = index.search(words, mode=mode)
-        on_page = any(words.lower() in (index.markdown(result.doc_id) or "").lower() for result in found.results)
+        on_page = any(
+            words.lower() in (index.documents.markdown(result.doc_id) or "").lower() for result in found.results
+        )
         assert found.confidence is not None
         assert not on_page or mode == "visual" or found.confidence.level != "none", words
 

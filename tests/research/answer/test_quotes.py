@@ -43,7 +43,7 @@ def test_every_quote_is_verbatim_on_the_page_it_cites(index: Index) -> None:
             for quote in context.quotes:
                 source = sources[quote.citation]
                 assert (quote.ref, quote.page) == (source.ref, source.page)
-                text = index.page(source.doc_id, source.page).item.text
+                text = index.documents.page(source.doc_id, source.page).item.text
                 assert text[quote.start : quote.end] == quote.text
                 assert quote.header in text
                 count += 1

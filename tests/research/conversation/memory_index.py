@@ -36,4 +36,4 @@ def counts(index: Index, tenant: str = "") -> dict[str, int]:
 
 def ids(index: Index, query: str, **more: object) -> list[str]:
     """What is recalled, by id."""
-    return [each.memory.id for each in index.recall(query, **more).memories]  # type: ignore[arg-type]
+    return [each.memory.id for each in index.memories.recall(query, **more).memories]  # type: ignore[arg-type]

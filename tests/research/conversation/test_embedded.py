@@ -18,7 +18,7 @@ from tests.research.conversation.making import talk, turn
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
     with Index(tmp_path_factory.mktemp("memory") / "index") as index:
-        index.remember_batch(
+        index.memories.remember_batch(
             [
                 {"text": "Ana lives in Kiel, near the harbour.", "metadata": {"source": "conversation"}},
                 {"text": "Ana's dog is called Rex."},
@@ -26,7 +26,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
             ],
             tenant="tenant-123",
         )
-        index.remember("Ana lives in Rome, says another tenant.", tenant="other")
+        index.memories.remember("Ana lives in Rome, says another tenant.", tenant="other")
         yield index
 
 
@@ -61,7 +61,7 @@ def test_a_summary_is_stored_once_and_found_by_a_later_turn(index: Index) -> Non
     for _ in range(3):  # three programs, one after the other
         context = _build(_builder(index), turn("And now?", history))
         assert context.debug["summary"] == "stored"
-    stored = list(index.memories(tenant="tenant-123", types=["session_summary"]))
+    stored = list(index.memories.list(tenant="tenant-123", types=["session_summary"]))
     assert len(stored) == 1
     assert set(stored[0].tags) == {"session_summary", "auto", "context_builder"}
     assert stored[0].session == "session-456"

@@ -82,10 +82,10 @@ def test_a_session_is_preferred_and_not_required(index: Index) -> None:
 
 
 def test_one_that_is_for_a_tenant_answers_for_no_other(index: Index) -> None:
-    index.remember("of ben", tenant="ben")
+    index.memories.remember("of ben", tenant="ben")
     memory = EmbeddedMemory(index, tenant="anna")
     asyncio.run(memory.remember("of anna"))
-    assert [m.text for m in index.memories(tenant="anna")] == ["of anna"]
+    assert [m.text for m in index.memories.list(tenant="anna")] == ["of anna"]
     assert asyncio.run(memory.recall("of"))["candidates"][0]["text"] == "of anna"
     calls: list[tuple[Any, dict[str, Any]]] = [
         (memory.context_evaluate, {"query": "of"}),
@@ -107,7 +107,7 @@ def test_universes_and_namespaces_stay_apart(index: Index) -> None:
     assert [each["text"] for each in found] == ["in earth wm"]
     batch = {"universe": "mars", "memories": [{"text": "red dust"}]}
     asyncio.run(memory.remember_batch(batch))
-    assert [m.namespace for m in index.memories(namespace="mars")] == ["mars"]
+    assert [m.namespace for m in index.memories.list(namespace="mars")] == ["mars"]
     fixed = EmbeddedMemory(index, namespace="wm")
     assert len(asyncio.run(fixed.recall("in"))["candidates"]) == 1
 

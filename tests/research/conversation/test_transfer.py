@@ -11,15 +11,17 @@ from tests.research.conversation.memory_index import ids, open_index
 
 
 def _lines(index: Index) -> list[bytes]:
-    return [line.encode() for line in export_memories(index.memories(newest=False))]
+    return [line.encode() for line in export_memories(index.memories.list(newest=False))]
 
 
 def test_there_and_back(tmp_path: Path) -> None:
     with open_index(tmp_path / "one") as one, open_index(tmp_path / "two") as two:
-        one.remember("Tim lives in Kiel", tags=["people"], metadata={"nested": {"deep": [1, None]}}, importance=0.7)
-        one.remember("tim lives in kiel!", session="later", speaker="")
-        one.remember("Tim moved to Bonn", key="k", expires_at="2099-01-01")
-        one.remember("ünïcödé \u2028 \x1b[31m “quotes”", category="odd")
+        one.memories.remember(
+            "Tim lives in Kiel", tags=["people"], metadata={"nested": {"deep": [1, None]}}, importance=0.7
+        )
+        one.memories.remember("tim lives in kiel!", session="later", speaker="")
+        one.memories.remember("Tim moved to Bonn", key="k", expires_at="2099-01-01")
+        one.memories.remember("ünïcödé \u2028 \x1b[31m “quotes”", category="odd")
         first = import_memories(two, _lines(one))
         assert (first.stored, first.joined, first.known, first.failed) == (3, 1, 0, 0)
         again = import_memories(two, _lines(one))
@@ -27,7 +29,7 @@ def test_there_and_back(tmp_path: Path) -> None:
 
         def plain(index: Index) -> list[dict[str, object]]:
             used = {"told_at", "last_used_at"}
-            return [{k: v for k, v in m.to_dict().items() if k not in used} for m in index.memories(newest=False)]
+            return [{k: v for k, v in m.to_dict().items() if k not in used} for m in index.memories.list(newest=False)]
 
         assert plain(two) == plain(one)
         assert ids(two, "Where does Tim live?") == ids(one, "Where does Tim live?")
@@ -35,9 +37,9 @@ def test_there_and_back(tmp_path: Path) -> None:
 
 def test_into_another_tenant(tmp_path: Path) -> None:
     with open_index(tmp_path) as index:
-        told = index.remember("mine")
+        told = index.memories.remember("mine")
         assert import_memories(index, _lines(index), tenant="other").stored == 1
-        assert index.memory(told.id, tenant="other").tenant == "other"
+        assert index.memories.get(told.id, tenant="other").tenant == "other"
 
 
 def test_a_wrong_line_costs_itself_alone(tmp_path: Path) -> None:
@@ -60,7 +62,7 @@ def test_a_wrong_line_costs_itself_alone(tmp_path: Path) -> None:
         done = import_memories(index, lines, on_batch=heard.append)
         assert (done.stored, done.failed) == (3, 8)
         assert [line for line, _ in done.failures] == [3, 4, 5, 6, 7, 8, 9, 11]
-        assert {memory.text for memory in index.memories()} == {"good", "also good", "the last"}
+        assert {memory.text for memory in index.memories.list()} == {"good", "also good", "the last"}
     assert heard == [12]
 
 

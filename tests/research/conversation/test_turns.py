@@ -41,8 +41,8 @@ def cost(messages: list[dict[str, Any]]) -> int:
 
 
 def test_memories_of_the_index_are_in_it_and_those_of_others_are_not(index: Index) -> None:
-    index.remember("Anna has the G4 since May and wants short answers.", tenant="anna", id="mine")
-    index.remember("Ben has a G4, too.", tenant="ben", id="his")
+    index.memories.remember("Anna has the G4 since May and wants short answers.", tenant="anna", id="mine")
+    index.memories.remember("Ben has a G4, too.", tenant="ben", id="his")
     found = built(index, documents=False, tenant_id="anna", user_message=ASKED, system_prompt="You help.")
     assert [each["id"] for each in found.context.snippets] == ["mine"]
     assert [message["role"] for message in found.context.messages] == ["system", "system", "user"]
@@ -52,7 +52,7 @@ def test_memories_of_the_index_are_in_it_and_those_of_others_are_not(index: Inde
 
 @pytest.mark.parametrize("limit", [150, 300, 600, 4096])
 def test_documents_stand_before_the_message_and_the_limit_holds(index: Index, limit: int) -> None:
-    index.remember("The G4 has a guarantee, says Anna.", id="told")
+    index.memories.remember("The G4 has a guarantee, says Anna.", id="told")
     history = [{"role": "user", "content": f"Question {number} about something else."} for number in range(30)]
     found = built(index, limit, user_message=ASKED, system_prompt="You help.", history=history)
     context = found.context
@@ -76,7 +76,7 @@ def test_a_follow_up_is_searched_with_the_history(index: Index) -> None:
     history = [{"role": "user", "content": ASKED}, {"role": "assistant", "content": "36 months."}]
     found = built(index, user_message="And for the wind vane?", history=history)
     assert ("g4-controller-manual.pdf", 2) in [(each["filename"], each["page"]) for each in found.documents[:2]]
-    assert index.sessions() == [], "whoever keeps the history keeps the session"
+    assert index.sessions.list() == [], "whoever keeps the history keeps the session"
 
 
 def test_text_of_documents_is_redacted_and_cannot_pass_for_ours(index: Index) -> None:
@@ -116,7 +116,7 @@ def test_what_cannot_be_redacted_does_not_leave(index: Index) -> None:
 
 
 def test_the_settings_say_what_is_taken_out(index: Index) -> None:
-    index.remember(f"The key of the G4 is {KEY}", id="key")
+    index.memories.remember(f"The key of the G4 is {KEY}", id="key")
     with Index(index.root, Settings(redact="off")) as open_one:
         assert KEY in str(built(open_one, documents=False, user_message="key of the G4?").to_dict())
     assert KEY not in str(built(index, documents=False, user_message="key of the G4?").to_dict())

@@ -15,8 +15,8 @@ from tests.research.experiences.recurring import records
 
 def _make(root: Path) -> None:
     with Index(root) as index:
-        index.import_experiences(records())
-        while index.embed_experiences():
+        index.experiences.put(records())
+        while index.experiences.embed():
             pass
 
 

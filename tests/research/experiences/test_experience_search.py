@@ -19,7 +19,7 @@ QUESTIONS = [json.loads(line) for line in (DATA / "experience_questions.jsonl").
 def test_questions_in_other_words_find_them(experienced: Index) -> None:
     first = fifth = 0
     for asked in QUESTIONS:
-        found = experienced.search_experiences(asked["query"], axis=asked["axis"], limit=5)
+        found = experienced.experiences.search(asked["query"], axis=asked["axis"], limit=5)
         ids = [each.experience.id for each in found.results]
         first += ids[:1] == [asked["experience"]]
         fifth += asked["experience"] in ids
@@ -28,9 +28,9 @@ def test_questions_in_other_words_find_them(experienced: Index) -> None:
 
 
 def test_scores_tell_what_answers_from_what_does_not(experienced: Index) -> None:
-    own = [experienced.search_experiences(each["query"], axis=each["axis"]).results[0].score for each in QUESTIONS]
+    own = [experienced.experiences.search(each["query"], axis=each["axis"]).results[0].score for each in QUESTIONS]
     foreign = [json.loads(line)["query"] for line in (DATA / "questions.jsonl").read_text().splitlines()]
-    others = [experienced.search_experiences(each).results[0].score for each in foreign]
+    others = [experienced.experiences.search(each).results[0].score for each in foreign]
     assert all(0.0 < score < 1.0 for score in own + others)
     assert sum(own) / len(own) > 0.6
     assert sum(others) / len(others) < 0.15
@@ -38,7 +38,7 @@ def test_scores_tell_what_answers_from_what_does_not(experienced: Index) -> None
 
 @pytest.mark.parametrize("axis", AXES)
 def test_an_axis_is_searched_for_itself(experienced: Index, axis: str) -> None:
-    found = experienced.search_experiences("what was it", axis=axis.upper().replace("_", " "), limit=100)
+    found = experienced.experiences.search("what was it", axis=axis.upper().replace("_", " "), limit=100)
     wanted = {each["id"] for each in records() if axis in ("full", "strategy") or each.get(axis)}
     assert {each.experience.id for each in found.results} <= wanted
     assert found.searched == len(wanted) >= len(found.results) > 20
@@ -48,19 +48,19 @@ def test_an_axis_is_searched_for_itself(experienced: Index, axis: str) -> None:
 
 
 def test_a_word_of_another_axis_is_not_found_on_this_one(experienced: Index) -> None:
-    surprising = experienced.search_experiences("umlaut", axis="surprise").results[0]
+    surprising = experienced.experiences.search("umlaut", axis="surprise").results[0]
     assert surprising.experience.id == "enc-csv"
     assert surprising.parts["words"] > 0
-    assert all(each.parts["words"] == 0 for each in experienced.search_experiences("umlaut", axis="root_cause").results)
+    assert all(each.parts["words"] == 0 for each in experienced.experiences.search("umlaut", axis="root_cause").results)
 
 
 def test_restrictions_hold(experienced: Index) -> None:
-    found = experienced.search_experiences("it was open", domain="security", outcome="confirmed")
+    found = experienced.experiences.search("it was open", domain="security", outcome="confirmed")
     assert [each.experience.id for each in found.results] == ["auth-default"]
-    for each in experienced.search_experiences("cache", strategy="trial-and-error", outcome="falsified").results:
+    for each in experienced.experiences.search("cache", strategy="trial-and-error", outcome="falsified").results:
         assert (each.experience.strategy, each.experience.outcome) == ("trial-and-error", "falsified")
-    assert experienced.search_experiences("x", domain="documentation", outcome="falsified").results == []
-    assert len(experienced.search_experiences("x", limit=7).results) == 7
+    assert experienced.experiences.search("x", domain="documentation", outcome="falsified").results == []
+    assert len(experienced.experiences.search("x", limit=7).results) == 7
 
 
 def test_it_is_a_source_of_the_pipeline(experienced: Index) -> None:

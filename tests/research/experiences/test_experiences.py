@@ -23,22 +23,22 @@ TOLD = {"goal": "Find the leak", "hypothesis": "A file stays open", "action": "C
 
 
 def start(index: Index, **more: Any) -> Experience:
-    return index.start_experience(**{**TOLD, **more})
+    return index.experiences.start(**{**TOLD, **more})
 
 
 def test_from_start_to_end(empty: Index) -> None:
     begun = start(empty, domain="debugging", strategy="read-the-error")
     assert (begun.state, begun.iteration_count, begun.confidence_tier, begun.closed_at) == ("open", 1, "", "")
-    again = empty.update_experience(begun.id, hypothesis="A socket stays open", surprise="No file was open")
+    again = empty.experiences.update(begun.id, hypothesis="A socket stays open", surprise="No file was open")
     assert (again.iteration_count, again.surprise) == (2, "No file was open")
-    assert empty.update_experience(begun.id, action="Count sockets").iteration_count == 2
-    assert empty.search_experiences("a leak").results == [], "nothing is learnt from it yet"
-    ended = empty.close_experience(begun.id, "confirmed", "Sockets grew", lesson="Close responses")
+    assert empty.experiences.update(begun.id, action="Count sockets").iteration_count == 2
+    assert empty.experiences.search("a leak").results == [], "nothing is learnt from it yet"
+    ended = empty.experiences.close(begun.id, "confirmed", "Sockets grew", lesson="Close responses")
     assert (ended.outcome, ended.confidence_tier, ended.started_at) == ("confirmed", "silver", begun.started_at)
     assert ended.closed_at >= ended.started_at
     with Index.open(empty.root) as another:
-        assert another.experience(begun.id) == ended
-        [found] = another.search_experiences("responses that were never closed").results
+        assert another.experiences.get(begun.id) == ended
+        [found] = another.experiences.search("responses that were never closed").results
     assert (found.experience, found.axis) == (ended, "full")
     assert found.experience.metadata() == {
         "id": begun.id,
@@ -54,10 +54,10 @@ def test_closed_at_once_and_never_again(empty: Index) -> None:
     closed = start(empty, outcome="abandoned", outcome_result="No time")
     assert closed.confidence_tier == "abandoned"
     with pytest.raises(UsageError, match="closed already: abandoned"):
-        empty.close_experience(closed.id, "confirmed", "It was right")
+        empty.experiences.close(closed.id, "confirmed", "It was right")
     with pytest.raises(UsageError, match="closed already"):
-        empty.update_experience(closed.id, lesson="None")
-    assert empty.experience(closed.id) == closed
+        empty.experiences.update(closed.id, lesson="None")
+    assert empty.experiences.get(closed.id) == closed
 
 
 def test_of_two_who_close_it_at_once_one_is_told(empty: Index) -> None:
@@ -67,7 +67,7 @@ def test_of_two_who_close_it_at_once_one_is_told(empty: Index) -> None:
     def close(outcome: str) -> None:
         try:
             with Index.open(empty.root) as index:
-                told.append(index.close_experience(begun.id, outcome, f"it was {outcome}").outcome)
+                told.append(index.experiences.close(begun.id, outcome, f"it was {outcome}").outcome)
         except UsageError as error:
             told.append(error.message)
 
@@ -76,7 +76,7 @@ def test_of_two_who_close_it_at_once_one_is_told(empty: Index) -> None:
         each.start()
     for each in threads:
         each.join()
-    won = empty.experience(begun.id).outcome
+    won = empty.experiences.get(begun.id).outcome
     assert sorted(told, key=len) == [won, f"the experience {begun.id} is closed already: {won}"]
 
 
@@ -84,7 +84,7 @@ def test_a_short_write_beside_an_ingest(empty: Index, monkeypatch: pytest.Monkey
     monkeypatch.setattr("research.store.catalog.catalog._SHORT_BUSY_SECONDS", 0.05)
     begun = start(empty)
     with write_lock(empty.paths), Catalog(empty.paths, writable=True):
-        assert empty.close_experience(begun.id, "confirmed", "Yes").outcome == "confirmed"
+        assert empty.experiences.close(begun.id, "confirmed", "Yes").outcome == "confirmed"
         assert start(empty).state == "open"
     with Catalog(empty.paths, writable=True) as catalog, catalog.transaction(), pytest.raises(BusyError):
         start(empty)
@@ -123,19 +123,19 @@ def test_what_is_wrong_is_named_with_the_choices(
 def test_wrong_transitions(empty: Index) -> None:
     begun = start(empty)
     with pytest.raises(UsageError, match="with an outcome") as caught:
-        empty.close_experience(begun.id, "", "")
+        empty.experiences.close(begun.id, "", "")
     assert caught.value.hint == "one of: confirmed, falsified, abandoned"
     with pytest.raises(UsageError, match="told when an experience is closed"):
-        empty.update_experience(begun.id, outcome="confirmed")
+        empty.experiences.update(begun.id, outcome="confirmed")
     with pytest.raises(UsageError, match="nothing was told"):
-        empty.update_experience(begun.id)
+        empty.experiences.update(begun.id)
     with pytest.raises(UsageError, match="there is an experience"):
         start(empty, id=begun.id)
-    for call in (empty.experience, lambda id: empty.update_experience(id, lesson="x"), empty.remove_experience):
+    for call in (empty.experiences.get, lambda id: empty.experiences.update(id, lesson="x"), empty.experiences.remove):
         with pytest.raises(NothingFoundError, match="no experience 'nobody'"):
             call("nobody")
     with pytest.raises(UsageError, match="no axis 'mood'") as caught:
-        empty.search_experiences("x", axis="mood")
+        empty.experiences.search("x", axis="mood")
     assert "full, strategy, surprise, root_cause" in caught.value.hint
 
 
@@ -145,41 +145,43 @@ def test_choices_are_read_as_people_write_them_and_settings_add_some(tmp_path: P
     assert (told.domain, told.strategy, told.outcome) == ("data-science", "pair-up", "confirmed")
     assert start(index, strategy="Root cause analysis").strategy == "root-cause-analysis"
     with Index.open(tmp_path) as without:
-        assert [each.id for each in without.experiences(domain="data-science")] == [told.id], "what is in use is known"
-        assert len(without.search_experiences("x", domain="data-science").results) == 1
+        assert [each.id for each in without.experiences.list(domain="data-science")] == [told.id], (
+            "what is in use is known"
+        )
+        assert len(without.experiences.search("x", domain="data-science").results) == 1
         with pytest.raises(UsageError, match="no domain"):
-            without.search_experiences("x", domain="data-sciences")
+            without.experiences.search("x", domain="data-sciences")
 
 
 def test_lists_and_the_beginning_of_an_id(empty: Index) -> None:
-    assert empty.experiences() == []
+    assert empty.experiences.list() == []
     first = start(empty, id="alpha-1", domain="testing", started_at="2026-01-01")
     second = start(empty, id="alpha-2", outcome="falsified", outcome_result="no", started_at="2026-02-01")
-    assert [each.id for each in empty.experiences()] == ["alpha-2", "alpha-1"]
-    assert empty.experiences(outcome="open") == [first] == empty.experiences(domain="testing")
-    assert empty.experiences(outcome="falsified", limit=1) == [second]
-    assert empty.experience("alpha-2") == second
+    assert [each.id for each in empty.experiences.list()] == ["alpha-2", "alpha-1"]
+    assert empty.experiences.list(outcome="open") == [first] == empty.experiences.list(domain="testing")
+    assert empty.experiences.list(outcome="falsified", limit=1) == [second]
+    assert empty.experiences.get("alpha-2") == second
     with pytest.raises(UsageError, match="means 2 experiences"):
-        empty.experience("alph")
+        empty.experiences.get("alph")
     with pytest.raises(NothingFoundError):
-        empty.experience("alp")
+        empty.experiences.get("alp")
     with pytest.raises(UsageError, match="no outcome"):
-        empty.experiences(outcome="lost")
+        empty.experiences.list(outcome="lost")
 
 
 def test_the_same_records_again_change_nothing(empty: Index) -> None:
     lines = [{**TOLD, "outcome": "confirmed", "result": "yes"}, {**TOLD, "id": "b", "domain": "testing"}]
-    first = empty.import_experiences(lines)
+    first = empty.experiences.put(lines)
     assert (len(first.added), first.changed, first.known) == (2, [], [])
-    assert empty.import_experiences(lines).known == first.added
-    closed = empty.close_experience("b", "falsified", "no")
-    assert empty.import_experiences(lines).known == first.added, "what was open then is closed now"
-    exported = [each.to_dict() for each in empty.experiences()]
-    assert sorted(empty.import_experiences(exported).known) == sorted(first.added)
+    assert empty.experiences.put(lines).known == first.added
+    closed = empty.experiences.close("b", "falsified", "no")
+    assert empty.experiences.put(lines).known == first.added, "what was open then is closed now"
+    exported = [each.to_dict() for each in empty.experiences.list()]
+    assert sorted(empty.experiences.put(exported).known) == sorted(first.added)
     later = {**closed.to_dict(), "lesson": "Measure first", "updated_at": "2199-01-01T00:00:00+00:00"}
-    assert empty.import_experiences([later]).changed == ["b"]
-    assert empty.import_experiences([closed.to_dict()]).known == ["b"], "what is older stands in for nothing newer"
-    assert empty.experience("b").lesson == "Measure first"
+    assert empty.experiences.put([later]).changed == ["b"]
+    assert empty.experiences.put([closed.to_dict()]).known == ["b"], "what is older stands in for nothing newer"
+    assert empty.experiences.get("b").lesson == "Measure first"
 
 
 def test_records_of_other_programs_are_read() -> None:
@@ -219,9 +221,9 @@ def test_tiers() -> None:
 
 def test_removed_is_gone(empty: Index) -> None:
     kept, gone = (start(empty, outcome="confirmed", outcome_result="x", surprise=each) for each in ("kept", "quokka"))
-    assert empty.search_experiences("quokka", axis="surprise").results[0].experience == gone
-    assert empty.remove_experience(gone.id).ids == [gone.id]
-    assert [each.experience for each in empty.search_experiences("quokka", axis="surprise").results] == [kept]
+    assert empty.experiences.search("quokka", axis="surprise").results[0].experience == gone
+    assert empty.experiences.remove(gone.id).ids == [gone.id]
+    assert [each.experience for each in empty.experiences.search("quokka", axis="surprise").results] == [kept]
     empty.close()
     assert all(b"quokka" not in path.read_bytes() for path in empty.root.rglob("*") if path.is_file())
 

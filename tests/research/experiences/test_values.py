@@ -28,8 +28,8 @@ ROOT_CAUSES = {text: theme for theme, texts in THEMES.items() for text in texts}
 
 def _make(root: Path) -> None:
     with Index(root) as index:
-        index.import_experiences(recurring())
-        index.rebuild_values()
+        index.experiences.put(recurring())
+        index.experiences.rebuild_values()
 
 
 @pytest.fixture(scope="session")
@@ -51,10 +51,10 @@ def themes(value: Value) -> set[str]:
 
 @pytest.mark.slow
 def test_each_theme_is_a_value_in_the_words_of_a_member(valued: Index) -> None:
-    values = valued.values(axis="root_cause")
+    values = valued.experiences.values(axis="root_cause")
     assert sorted(theme for value in values for theme in themes(value)) == sorted(THEMES), "one theme in each"
     for value in values:
-        assert value.text == valued.experience(value.experience).root_cause
+        assert value.text == valued.experiences.get(value.experience).root_cause
         assert value.experience in value.members
         assert value.cluster_size == len(value.members) >= 5
         assert 0.7 < value.similarity_to_centroid <= 1.0
@@ -66,16 +66,16 @@ def test_each_theme_is_a_value_in_the_words_of_a_member(valued: Index) -> None:
             "similarity_to_centroid": value.similarity_to_centroid,
         }
     assert [each.cluster_size for each in values] == sorted((each.cluster_size for each in values), reverse=True)
-    assert valued.value(values[0].id) == values[0]
+    assert valued.experiences.value(values[0].id) == values[0]
     with pytest.raises(NothingFoundError, match="no value 'nobody'"):
-        valued.value("nobody")
+        valued.experiences.value("nobody")
 
 
 def test_no_sentence_of_a_member_is_nearer(valued: Index) -> None:
     with valued.catalog.snapshot() as reader:
-        encoder = valued._rooms.own_encoder(reader)
-    for value in valued.values(axis="root_cause"):
-        texts = [valued.experience(member).root_cause for member in value.members]
+        encoder = valued.rooms.own_encoder(reader)
+    for value in valued.experiences.values(axis="root_cause"):
+        texts = [valued.experiences.get(member).root_cause for member in value.members]
         vectors = encoder.embed(texts)
         near = vectors @ clusters.centroid_of(vectors)
         assert texts[int(near.argmax())] == value.text
@@ -83,49 +83,49 @@ def test_no_sentence_of_a_member_is_nearer(valued: Index) -> None:
 
 
 def test_a_sentence_that_is_far_from_its_members_is_no_value(own: Index) -> None:
-    assert own.rebuild_values().done
-    values = own.values()
+    assert own.experiences.rebuild_values().done
+    values = own.experiences.values()
     assert {value.axis for value in values} >= {"root_cause"}
     assert all(value.similarity_to_centroid >= clusters.NEAR for value in values)
 
 
 def test_they_are_found(valued: Index) -> None:
-    found = valued.search_values("nobody had limited how long to wait for an answer", limit=3)
+    found = valued.experiences.search_values("nobody had limited how long to wait for an answer", limit=3)
     assert themes(found.results[0].value) == {"timeout"}
     assert 0.0 < found.results[0].score < 1.0
-    assert [each.value.axis for each in valued.search_values("x", axis="surprise").results] == []
+    assert [each.value.axis for each in valued.experiences.search_values("x", axis="surprise").results] == []
     with pytest.raises(UsageError, match="no axis 'mood'"):
-        valued.search_values("x", axis="mood")
-    assert valued.search_values("principles for debugging", limit=1).results[0].parts["words"] > 0
+        valued.experiences.search_values("x", axis="mood")
+    assert valued.experiences.search_values("principles for debugging", limit=1).results[0].parts["words"] > 0
 
 
 @pytest.mark.slow
 def test_ids_stay_while_most_members_do(valued: Index) -> None:
-    before = {value.text: value for value in valued.values()}
+    before = {value.text: value for value in valued.experiences.values()}
     more = [{**each, "id": f"{each['id']}-again"} for each in recurring() if each["id"].startswith("lock")]
-    valued.import_experiences(more)
-    assert valued.rebuild_values(force=False).done, "three and more are new"
-    after = {next(iter(themes(value))): value for value in valued.values(axis="root_cause")}
+    valued.experiences.put(more)
+    assert valued.experiences.rebuild_values(force=False).done, "three and more are new"
+    after = {next(iter(themes(value))): value for value in valued.experiences.values(axis="root_cause")}
     old = {next(iter(themes(value))): value for value in before.values() if value.axis == "root_cause"}
     assert {theme: value.id for theme, value in after.items()} == {theme: value.id for theme, value in old.items()}
     assert after["lock"].cluster_size > old["lock"].cluster_size
-    assert not valued.rebuild_values(force=False).done, "nothing is new"
+    assert not valued.experiences.rebuild_values(force=False).done, "nothing is new"
 
 
 @pytest.mark.slow
 def test_what_is_removed_leaves_its_values_at_once(valued: Index) -> None:
     def cache() -> Value | None:
-        return next((each for each in valued.values(axis="root_cause") if themes(each) == {"cache"}), None)
+        return next((each for each in valued.experiences.values(axis="root_cause") if themes(each) == {"cache"}), None)
 
     value = cache()
     assert value is not None
     other = next(member for member in value.members if member != value.experience)
-    assert value.id not in valued.remove_experience(other).values
-    smaller = valued.value(value.id)
+    assert value.id not in valued.experiences.remove(other).values
+    smaller = valued.experiences.value(value.id)
     assert (smaller.cluster_size, other in smaller.members) == (value.cluster_size - 1, False)
-    assert value.id in valued.remove_experience(value.experience).values, "it was told in this one's words"
+    assert value.id in valued.experiences.remove(value.experience).values, "it was told in this one's words"
     assert cache() is None
-    assert valued.rebuild_values().done
+    assert valued.experiences.rebuild_values().done
     again = cache()
     assert again is not None
     assert again.text != value.text
@@ -140,28 +140,28 @@ def test_a_rebuild_brings_nothing_back(valued: Index) -> None:
         with Index.open(valued.root) as index:
             while not over.is_set():
                 with suppress(BusyError):  # removed meanwhile, three times in a row
-                    index.rebuild_values()
+                    index.experiences.rebuild_values()
 
     running = threading.Thread(target=rebuild)
     running.start()
     try:
         for number in range(7):
             gone = [f"{theme}-{number}" for theme in ("zone", "rights")]
-            valued.remove_experience(*gone)
-            left = valued.values()
+            valued.experiences.remove(*gone)
+            left = valued.experiences.values()
             assert not {value.experience for value in left} & set(gone)
             assert not {member for value in left for member in value.members} & set(gone)
     finally:
         over.set()
         running.join()
-    assert not any(themes(value) & {"zone", "rights"} for value in valued.values())
+    assert not any(themes(value) & {"zone", "rights"} for value in valued.experiences.values())
 
 
 def test_too_few_give_none_and_it_says_so(empty: Index) -> None:
-    assert empty.values() == []
-    assert empty.search_values("anything").results == ()
-    empty.import_experiences(recurring()[:9])
-    rebuilt = empty.rebuild_values()
+    assert empty.experiences.values() == []
+    assert empty.experiences.search_values("anything").results == ()
+    empty.experiences.put(recurring()[:9])
+    rebuilt = empty.experiences.rebuild_values()
     assert [each.axis for each in rebuilt.axes] == list(AXES)
     assert [each.values for each in rebuilt.axes] == [0] * 4
     assert rebuilt.axes[3].note == "too few: 9 experiences have something on this axis, and 10 are needed"
@@ -171,37 +171,37 @@ def test_too_few_give_none_and_it_says_so(empty: Index) -> None:
 @pytest.mark.slow
 def test_those_that_agree_on_nothing_have_none(experienced: Index, own: Index) -> None:
     """Our own experiences are of many kinds: what little is found there is near its centroid."""
-    rebuilt = own.rebuild_values()
+    rebuilt = own.experiences.rebuild_values()
     assert all(each.values <= each.experiences / 5 for each in rebuilt.axes)
-    for value in own.values():
+    for value in own.experiences.values():
         assert value.similarity_to_centroid > 0.4, value
-    lessons = {lesson for each in own.experiences() for lesson in (each.lesson, each.surprise, each.root_cause)}
-    assert all(any(value.text in lesson for lesson in lessons) for value in own.values())
-    assert experienced.values() == []
+    lessons = {lesson for each in own.experiences.list() for lesson in (each.lesson, each.surprise, each.root_cause)}
+    assert all(any(value.text in lesson for lesson in lessons) for value in own.experiences.values())
+    assert experienced.experiences.values() == []
 
 
 @pytest.mark.slow
 def test_when_it_is_due(empty: Index) -> None:
     empty.settings = Settings(values_after=20)
-    empty.import_experiences(recurring()[:9])
-    assert not empty.rebuild_values(force=False).done, "nine are too few"
-    empty.import_experiences(recurring()[9:12])
-    assert empty.rebuild_values(force=False).done, "for the first time as soon as there are enough"
-    empty.import_experiences(recurring()[12:31])
-    assert not empty.rebuild_values(force=False).done
-    empty.import_experiences(recurring()[31:32])
+    empty.experiences.put(recurring()[:9])
+    assert not empty.experiences.rebuild_values(force=False).done, "nine are too few"
+    empty.experiences.put(recurring()[9:12])
+    assert empty.experiences.rebuild_values(force=False).done, "for the first time as soon as there are enough"
+    empty.experiences.put(recurring()[12:31])
+    assert not empty.experiences.rebuild_values(force=False).done
+    empty.experiences.put(recurring()[31:32])
     empty.settings = Settings(values_after=0)
-    assert not empty.rebuild_values(force=False).done, "only when asked to"
+    assert not empty.experiences.rebuild_values(force=False).done, "only when asked to"
     empty.settings = Settings(values_after=20)
-    assert empty.rebuild_values(force=False).done
+    assert empty.experiences.rebuild_values(force=False).done
 
 
 def test_without_scikit_learn_the_line_to_install_it_is_told(valued: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sklearn.cluster", None)
     with pytest.raises(CtxError) as caught:
-        valued.rebuild_values()
+        valued.experiences.rebuild_values()
     assert caught.value.hint == "pip install 'ctx-research[values]'"
-    assert valued.values(), "those that were found stay"
+    assert valued.experiences.values(), "those that were found stay"
 
 
 @pytest.mark.slow
@@ -210,7 +210,7 @@ def test_a_cold_question_loads_none_of_it(valued: Index) -> None:
 
     code = (
         "import sys; from research.index.index import Index\n"
-        "with Index.open(sys.argv[1]) as index: index.search_values('locks'); index.search_experiences('locks')\n"
+        "with Index.open(sys.argv[1]) as index: index.experiences.search_values('locks'); index.experiences.search('locks')\n"
         "print([name for name in sys.modules if name.startswith(('sklearn', 'scipy', 'joblib'))])"
     )
     done = subprocess.run([sys.executable, "-c", code, str(valued.root)], capture_output=True, text=True, check=False)
@@ -228,7 +228,7 @@ def test_the_doctor_removes_values_that_quote_nobody(valued: Index) -> None:
         assert problem.fix is not None
         problem.fix(catalog)
         assert list(integrity.check_values_of_experiences(catalog)) == []
-    assert "stranger" not in {value.id for value in valued.values()}
+    assert "stranger" not in {value.id for value in valued.experiences.values()}
 
 
 def _metadata(catalog: object) -> dict[str, object]:

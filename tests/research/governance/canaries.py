@@ -114,20 +114,20 @@ def fill(root: Path) -> None:
     ingest_code(IndexPaths(root), files / "app" / "feeding.py")
     with Index.open(root) as index:
         for tenant in ("", TENANT):
-            index.remember(
+            index.memories.remember(
                 f"The walrus {w()} likes herring at the pool", tenant=tenant, tags=["zoo"], category=f"c{w()}"
             )
-            index.remember(
+            index.memories.remember(
                 f"Mail {secret(w.mail())} about the upload {w()} of walrus figures", tenant=tenant, session="s", key=w()
             )
-            index.remember(f"Feeding at the pool is {w()} and upload later", tenant=tenant, speaker=f"n{w()}")
+            index.memories.remember(f"Feeding at the pool is {w()} and upload later", tenant=tenant, speaker=f"n{w()}")
         for name, tags in (("whales", ["open", "zoo"]), ("notes-2024", ["old"]), ("notes-2025", ["zoo"])):
-            index.tag(f"*{name}.pdf", *tags)
-        index.import_experiences([_experience(w, secret, number) for number in range(3)])
-        [told, *_] = index.experiences()
+            index.documents.tag(f"*{name}.pdf", *tags)
+        index.experiences.put([_experience(w, secret, number) for number in range(3)])
+        [told, *_] = index.experiences.list()
         value = NewItem("val", "", f"A walrus {w()} uploads herring", metadata={"experience": told.id, "axis": "full"})
         put_items(index.catalog, "value", "full", "1", [value], short=True)
-        index.graph_update()
+        index.graph.update()
     (root.with_name("secrets.json")).write_text(json.dumps(secrets))
 
 
@@ -220,13 +220,13 @@ def read_corpus(root: Path) -> Corpus:
         )
 
     with Index(root) as index:
-        for info in index.documents():
+        for info in index.documents.list():
             lasting = f"document:{info.file_id}"
             names = f"{info.title} {info.filename} {info.source_path}"
-            rest = {"names": names, "paths": (info.source_path,), "tags": frozenset(index.tags(info.doc_id))}
+            rest = {"names": names, "paths": (info.source_path,), "tags": frozenset(index.documents.tags(info.doc_id))}
             thing(f"document:{info.doc_id}", [lasting], **rest)
             for number in range(1, info.num_pages + 1):
-                text = index.page(info.doc_id, number).item.text
+                text = index.documents.page(info.doc_id, number).item.text
                 thing(f"page:{info.doc_id}#{number}", [f"page:{info.file_id}#{number}", lasting], text, **rest)
     with sqlite3.connect(root / "catalog.sqlite3") as catalog:
         for tenant, name, tags, *told in catalog.execute(

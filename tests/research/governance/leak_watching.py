@@ -189,30 +189,38 @@ def other_ways(index: Index, example: Example) -> list[tuple[str, Callable[[], A
         ("ask named", lambda: index.ask(intent, documents=[name], extent="passages")),
         ("search", lambda: index.search(intent, num_results=10, highlights=True)),
         ("context", lambda: index.context(intent, list(CONTEXT_TYPES), max_tokens=6000)),
-        ("graph", lambda: index.graph(one, hops=2)),
-        ("graph named", lambda: index.graph(name, two, hops=1)),
-        ("neighbourhood", lambda: index.neighbourhood(one, two, hops=2)),
-        ("recall", lambda: index.recall(intent, top_k=10)),
-        ("memories", lambda: list(index.memories())),
-        ("memory", lambda: index.memory(key)),
-        ("documents", lambda: [index.documents(), index.all_tags(), index.repositories(), index.code_trees()]),
-        ("documents named", lambda: index.documents(name)),
-        ("tags", lambda: index.tags(name)),
-        ("page", lambda: index.page(one, question=intent)),
-        ("page named", lambda: index.page(name, 2)),
-        ("pages", lambda: index.pages(name)),
-        ("outline", lambda: index.outline(key)),
-        ("outline named", lambda: index.outline(name)),
-        ("markdown", lambda: index.markdown(key)),
-        ("file", lambda: index.file_of(name)),
-        ("picture", lambda: index.picture_path(name, 2)),
+        ("graph", lambda: index.graph.show(one, hops=2)),
+        ("graph named", lambda: index.graph.show(name, two, hops=1)),
+        ("neighbourhood", lambda: index.graph.near(one, two, hops=2)),
+        ("recall", lambda: index.memories.recall(intent, top_k=10)),
+        ("memories", lambda: list(index.memories.list())),
+        ("memory", lambda: index.memories.get(key)),
+        (
+            "documents",
+            lambda: [
+                index.documents.list(),
+                index.documents.all_tags(),
+                index.documents.repositories(),
+                index.documents.code_trees(),
+            ],
+        ),
+        ("documents named", lambda: index.documents.list(name)),
+        ("tags", lambda: index.documents.tags(name)),
+        ("page", lambda: index.documents.page(one, question=intent)),
+        ("page named", lambda: index.documents.page(name, 2)),
+        ("pages", lambda: index.documents.pages(name)),
+        ("outline", lambda: index.documents.outline(key)),
+        ("outline named", lambda: index.documents.outline(name)),
+        ("markdown", lambda: index.documents.markdown(key)),
+        ("file", lambda: index.documents.file_of(name)),
+        ("picture", lambda: index.documents.picture_path(name, 2)),
         ("rank", lambda: index.rank(intent, everything=True)),
         ("prompt", lambda: index.prompt(index.ask(intent, max_tokens=3000))),
-        ("experiences", index.experiences),
-        ("experience", lambda: index.experience(key)),
-        ("search experiences", lambda: index.search_experiences(intent, axis="surprise")),
-        ("values", lambda: [index.values(), index.search_values(intent)]),
-        ("value", lambda: index.value("val")),
+        ("experiences", index.experiences.list),
+        ("experience", lambda: index.experiences.get(key)),
+        ("search experiences", lambda: index.experiences.search(intent, axis="surprise")),
+        ("values", lambda: [index.experiences.values(), index.experiences.search_values(intent)]),
+        ("value", lambda: index.experiences.value("val")),
         ("code", lambda: index.search_code(intent)),
         ("premortem", lambda: index.premortem("debugging", "read-the-error")),
     ]
@@ -260,7 +268,7 @@ class Looking:
         watched, example, view = self._watched, self._example, self._view
         watched.set(self._index, example.rules)
         unseen = forbidden(watched.corpus, example.rules, example.principal)
-        package = self._said("package", lambda: view.build_package(example.request), unseen)
+        package = self._said("package", lambda: view.packages.build(example.request), unseen)
         packages = [] if package is None else [package.context_package_id]
         for name in packages:
             self._cached(name, unseen)
@@ -279,15 +287,15 @@ class Looking:
         for name in packages:
             if example.way % 3 == 1:
                 watched.expire(name)
-            again = view.rebuild_package if example.way % 3 == 2 else view.package
+            again = view.packages.rebuild if example.way % 3 == 2 else view.packages.get
             self._said("package again", partial(again, name), unseen)
             self._cached(name, unseen)
-            self._said("package of another", partial(other.package, name), theirs)
-            self._said("records", view.packages, watched.corpus.everything)
+            self._said("package of another", partial(other.packages.get, name), theirs)
+            self._said("records", view.packages.list, watched.corpus.everything)
         if self._session:
-            self._said("turns", lambda: view.session(self._session), unseen)
+            self._said("turns", lambda: view.sessions.get(self._session), unseen)
             self._said("follow-up", lambda: view.ask("and what about herring?", session=self._session), unseen)
-            self._said("turns of another", lambda: other.session(self._session), theirs)
+            self._said("turns of another", lambda: other.sessions.get(self._session), theirs)
         for name, way in self._chosen(other_ways(other, example), example.way // 50):
             self._said(f"{name} by another", way, theirs)
 

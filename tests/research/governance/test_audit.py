@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from research.errors import BusyError, CtxError, NothingFoundError
+from research.governance import check_audit
 from research.governance.access import MemoryAccessDecision, Principal, Resource, Ruling
 from research.governance.audit import MOST_REFS, Audit
 from research.governance.audit_chain import AuditFiles, audit_folder
@@ -340,13 +341,13 @@ def test_the_doctor_looks_at_the_newest(tmp_path: Path) -> None:
     root = tmp_path / "index"
     with audited(root) as audit:
         with Index(root) as index:
-            assert index._check_audit(sound=True) == []
+            assert check_audit(index.policy.audit) == []
         audit.record(decision("d1"), "ask")
     with Index(root) as index:
-        [check] = index._check_audit(sound=True)
+        [check] = check_audit(index.policy.audit)
         assert check.severity == "ok"
         _sql(root, "DELETE FROM audit")
-        [check] = index._check_audit(sound=True)
+        [check] = check_audit(index.policy.audit)
         assert (check.severity, check.remedy) == ("error", "ctx audit verify")
 
 

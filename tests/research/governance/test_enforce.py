@@ -150,11 +150,11 @@ def test_a_document_of_which_a_page_may_be_seen_goes_by_its_name(
         catalog.execute("DELETE FROM audit")  # of other tests, with another key
     policy = policy_of(tmp_path, 'permit (principal, action, resource) when { resource.kind == "page" };')
     with Index(root, Settings(policy=policy)) as index:
-        [info] = index.documents()
+        [info] = index.documents.list()
         assert info.filename == "manual.pdf"
-        assert [view.item.ref.part for view in index.pages("manual.pdf")] == ["1", "2"]
-        assert index.graph("manual.pdf").nodes
-        assert index.audit().verify().ok
+        assert [view.item.ref.part for view in index.documents.pages("manual.pdf")] == ["1", "2"]
+        assert index.graph.show("manual.pdf").nodes
+        assert index.policy.audit().verify().ok
 
 
 def test_what_was_made_from_something_denied_is_denied(made: GovernedIndex) -> None:
@@ -303,7 +303,7 @@ def test_a_page_that_is_denied_is_as_if_it_had_never_been_read(of_everything: Pa
                     default=repr,
                 )
             )
-            answers.append(str(index.totals()))
+            answers.append(str(index.documents.totals()))
     assert answers[:2] == answers[2:]
 
 

@@ -60,31 +60,37 @@ def library(index: Index, question: str) -> Iterator[tuple[str, Callable[[], Any
     yield "ask", lambda: index.ask(question)
     yield "ask in words", lambda: index.ask(question, mode="lexical", max_tokens=300, highlights=True)
     yield "ask all", lambda: index.ask(question, types=CONTEXT_TYPES, max_tokens=6000, session="s")
-    yield "session", lambda: [index.session("s"), index.sessions()]
+    yield "session", lambda: [index.sessions.get("s"), index.sessions.list()]
     yield "ask named", lambda: index.ask(question, documents=["acquisition"])
     yield "search", lambda: index.search(question, num_results=20)
     yield "search by vectors", lambda: index.search(question, mode="dense", num_results=20)
     yield "rank", lambda: index.rank(question, everything=True)
     yield "context", lambda: index.context(question, CONTEXT_TYPES, max_tokens=6000)
     yield "premortem", lambda: index.premortem("debugging", "read-the-error")
-    yield "recall", lambda: index.recall(question)
-    yield "memories", lambda: list(index.memories())
-    yield "memory", lambda: index.memory("secret-1")
-    yield "documents", lambda: [index.documents(), index.all_tags(), index.totals()]
+    yield "recall", lambda: index.memories.recall(question)
+    yield "memories", lambda: list(index.memories.list())
+    yield "memory", lambda: index.memories.get("secret-1")
+    yield "documents", lambda: [index.documents.list(), index.documents.all_tags(), index.documents.totals()]
     for name in ("acquisition.pdf", "minutes-2025", "minutes", "*secret*", "aquisition"):
-        yield f"documents {name}", lambda name=name: index.documents(name)
-        yield f"page {name}", lambda name=name: index.page(name, 1, question=question)
-    yield "outline", lambda: [index.outline("handbook.pdf"), index.markdown(index.documents("handbook.pdf")[0].doc_id)]
-    yield "graph", lambda: index.graph("handbook.pdf", hops=3)
-    yield "graph of files", lambda: index.graph("experience:open-e1", hops=3)
+        yield f"documents {name}", lambda name=name: index.documents.list(name)
+        yield f"page {name}", lambda name=name: index.documents.page(name, 1, question=question)
+    yield (
+        "outline",
+        lambda: [
+            index.documents.outline("handbook.pdf"),
+            index.documents.markdown(index.documents.list("handbook.pdf")[0].doc_id),
+        ],
+    )
+    yield "graph", lambda: index.graph.show("handbook.pdf", hops=3)
+    yield "graph of files", lambda: index.graph.show("experience:open-e1", hops=3)
     yield "code", lambda: index.search_code(question)
-    yield "experiences", lambda: [index.experiences(), index.search_experiences(question, axis="root_cause")]
-    yield "experience", lambda: index.experience("secret-e1")
-    yield "values", lambda: [index.values(), index.search_values(question)]
-    yield "repositories", lambda: [index.repositories(), index.code_trees()]
-    yield "package", lambda: index.build_package({"intent": question, "tokenBudget": 3000})
-    yield "pinned", lambda: index.build_package({"intent": question, "pinned": ["memory:secret-1", "document:none"]})
-    yield "status", index.status
+    yield "experiences", lambda: [index.experiences.list(), index.experiences.search(question, axis="root_cause")]
+    yield "experience", lambda: index.experiences.get("secret-e1")
+    yield "values", lambda: [index.experiences.values(), index.experiences.search_values(question)]
+    yield "repositories", lambda: [index.documents.repositories(), index.documents.code_trees()]
+    yield "package", lambda: index.packages.build({"intent": question, "tokenBudget": 3000})
+    yield "pinned", lambda: index.packages.build({"intent": question, "pinned": ["memory:secret-1", "document:none"]})
+    yield "status", index.admin.status
 
 
 def told_by_library(root: Path, policy: Path, rules: Rules, question: str) -> dict[str, str]:

@@ -30,17 +30,25 @@ MAIL = "mail.boss@saltmarsh.example"
 EVA = Principal("eva", "eva")
 STRANGER = Principal("mallory", "mallory")
 
+PARTS = {
+    name: type(getattr(Index("nowhere"), name))
+    for name in ("documents", "memories", "sessions", "experiences", "packages", "graph", "policy", "admin")
+}
+
 # Ways that change the index, tell of it as a whole, or are the parts that others are made of.
 NOT_ASKED = {
-    "open", "of", "access", "root", "exists", "nothing_found", "create", "recorder", "catalog", "vectors", "source",
-    "refresh", "item_source", "acting_as", "store_item_vectors", "unrestricted", "close", "prepare", "writer", "answer",
-    "written_by", "keep_answer", "remove_session", "assembler", "matches", "totals", "tag", "untag", "remember",
-    "remember_batch", "feedback", "forget", "maintain_memories", "start_experience", "update_experience",
-    "close_experience", "record_experience", "import_experiences", "import_experience_lines", "remove_experience",
-    "rebuild_values", "renew_values", "embed_experiences", "remove", "plan_removal", "status", "check", "audit",
-    "repair", "reindex", "backup", "restore", "labels", "try_policy", "graph_update", "counter",
-    "memory_source", "scoped_question", "package_feedback", "source_of", "keep_vectors", "with_passages",
-    "experiences_where",
+    "access", "acting", "acting_as", "answer", "assembler", "catalog", "close", "counter", "create", "drop_packages",
+    "exists", "experience_store", "item_source", "keep_answer", "keep_vectors", "memory_source", "memory_store",
+    "nothing_found", "of", "one_document", "open", "prepare", "question_of", "recorder", "refresh", "room", "root",
+    "scoped_question", "session_store", "source", "source_of", "store_item_vectors", "tenant_of", "thresholds",
+    "timed", "unrestricted", "value_store", "vectors", "with_passages", "writer", "written_by", "admin.backup",
+    "admin.check", "admin.plan_removal", "admin.reindex", "admin.remove", "admin.repair", "admin.restore",
+    "admin.status", "documents.matches", "documents.tag", "documents.totals", "documents.untag", "experiences.close",
+    "experiences.embed", "experiences.import_lines", "experiences.put", "experiences.rebuild_values",
+    "experiences.record", "experiences.remove", "experiences.renew_values", "experiences.start", "experiences.update",
+    "experiences.where", "graph.update", "memories.feedback", "memories.forget", "memories.maintain",
+    "memories.remember", "memories.remember_batch", "packages.feedback", "policy.audit", "policy.decide",
+    "policy.labels", "sessions.remove",
 }  # fmt: skip
 
 
@@ -81,10 +89,10 @@ def opened(root: Path, tmp_path: Path) -> Iterator[Callable[..., Index]]:
 def ways(index: Index) -> Iterator[tuple[str, Callable[[], Any]]]:  # noqa: PLR0915  a line each
     """Every way out, by the name of its method."""
     with Index(index.root) as whole:  # ids are no secret, and whoever has one may try it
-        [info] = whole.documents()
-        memory = next(whole.memories()).id
-        experience = whole.experiences()[0].id
-        values = [value.id for value in whole.values()] or ["none"]
+        [info] = whole.documents.list()
+        memory = next(whole.memories.list()).id
+        experience = whole.experiences.list()[0].id
+        values = [value.id for value in whole.experiences.values()] or ["none"]
     yield "ask", lambda: index.ask(ASKED, session="s", highlights=True)
     yield "ask", lambda: index.ask(ASKED, documents=["manual.pdf"])
     yield "ask", lambda: index.ask(ASKED, documents=["manaul"])
@@ -98,40 +106,43 @@ def ways(index: Index) -> Iterator[tuple[str, Callable[[], Any]]]:  # noqa: PLR0
     yield "find_premortem", lambda: index.find_premortem("debugging").within(4000, index.counter)
     yield "search_code", lambda: index.search_code(ASKED)
     for ref in (f"document:{info.doc_id}", f"memory:{memory}", f"experience:{experience}", "session:s"):
-        yield "neighbourhood", lambda ref=ref: index.neighbourhood(ref, hops=3)
-        yield "graph", lambda ref=ref: index.graph(ref, hops=3)
+        yield "graph.near", lambda ref=ref: index.graph.near(ref, hops=3)
+        yield "graph.show", lambda ref=ref: index.graph.show(ref, hops=3)
     made: list[str] = []
-    yield "build_package", lambda: made.append((package := index.build_package(REQUEST)).context_package_id) or package
-    yield "package", lambda: index.package(made[0])
-    yield "rebuild_package", lambda: index.rebuild_package(made[0])
-    yield "packages", index.packages
+    yield (
+        "packages.build",
+        lambda: made.append((package := index.packages.build(REQUEST)).context_package_id) or package,
+    )
+    yield "packages.get", lambda: index.packages.get(made[0])
+    yield "packages.rebuild", lambda: index.packages.rebuild(made[0])
+    yield "packages.list", index.packages.list
     yield "rank", lambda: index.rank(ASKED, everything=True)
-    yield "sessions", index.sessions
-    yield "session", lambda: index.session("s")
+    yield "sessions.list", index.sessions.list
+    yield "sessions.get", lambda: index.sessions.get("s")
     for name in (info.doc_id, "manual.pdf", "manual", "manaul.pdf", f"page:{info.doc_id}#2"):
-        yield "page", lambda name=name: index.page(name, question=ASKED)
-        yield "pages", lambda name=name: index.pages(name)
-        yield "outline", lambda name=name: index.outline(name)
-        yield "file_of", lambda name=name: index.file_of(name)
-        yield "documents", lambda name=name: index.documents(name)
-        yield "tags", lambda name=name: index.tags(name)
-        yield "picture_path", lambda name=name: index.picture_path(name, 1)
-    yield "documents", index.documents
-    yield "document", lambda: index.document(info.doc_id)
-    yield "markdown", lambda: index.markdown(info.doc_id)
-    yield "all_tags", index.all_tags
-    yield "repositories", index.repositories
-    yield "code_trees", index.code_trees
-    yield "recall", lambda: index.recall(ASKED)
-    yield "recall", lambda: index.recall("where is the key?", tenant="eva")
-    yield "memory", lambda: index.memory(memory)
-    yield "memories", lambda: list(index.memories())
-    yield "experience", lambda: index.experience(experience)
-    yield "experiences", index.experiences
-    yield "search_experiences", lambda: index.search_experiences(ASKED, axis="root_cause")
-    yield "values", index.values
-    yield "value", lambda: index.value(values[0])
-    yield "search_values", lambda: index.search_values(ASKED)
+        yield "documents.page", lambda name=name: index.documents.page(name, question=ASKED)
+        yield "documents.pages", lambda name=name: index.documents.pages(name)
+        yield "documents.outline", lambda name=name: index.documents.outline(name)
+        yield "documents.file_of", lambda name=name: index.documents.file_of(name)
+        yield "documents.list", lambda name=name: index.documents.list(name)
+        yield "documents.tags", lambda name=name: index.documents.tags(name)
+        yield "documents.picture_path", lambda name=name: index.documents.picture_path(name, 1)
+    yield "documents.list", index.documents.list
+    yield "documents.get", lambda: index.documents.get(info.doc_id)
+    yield "documents.markdown", lambda: index.documents.markdown(info.doc_id)
+    yield "documents.all_tags", index.documents.all_tags
+    yield "documents.repositories", index.documents.repositories
+    yield "documents.code_trees", index.documents.code_trees
+    yield "memories.recall", lambda: index.memories.recall(ASKED)
+    yield "memories.recall", lambda: index.memories.recall("where is the key?", tenant="eva")
+    yield "memories.get", lambda: index.memories.get(memory)
+    yield "memories.list", lambda: list(index.memories.list())
+    yield "experiences.get", lambda: index.experiences.get(experience)
+    yield "experiences.list", index.experiences.list
+    yield "experiences.search", lambda: index.experiences.search(ASKED, axis="root_cause")
+    yield "experiences.values", index.experiences.values
+    yield "experiences.value", lambda: index.experiences.value(values[0])
+    yield "experiences.search_values", lambda: index.experiences.search_values(ASKED)
 
 
 def all_out(index: Index) -> str:
@@ -150,7 +161,7 @@ def shingles(root: Path) -> set[str]:
     with Index(root) as index, index.catalog.snapshot() as reader:
         texts = [str(row[0]) for row in reader.connection.execute("SELECT text FROM items")]
         texts += [str(row[0]) for row in reader.connection.execute("SELECT text FROM memories")]
-        texts += [index.markdown(info.doc_id) or "" for info in index.documents()]
+        texts += [index.documents.markdown(info.doc_id) or "" for info in index.documents.list()]
     texts += [text for told in EXPERIENCES for text in told.values()]
     found = set()
     for text in texts:
@@ -166,14 +177,16 @@ def leaks(root: Path, said: str) -> list[str]:
 
 def test_every_method_is_known() -> None:
     """One that is added later must be tried here, or be none that gives anything away."""
-    public = {name for name, _ in inspect.getmembers(Index) if not name.startswith("_")}
+    public = {name for name, _ in inspect.getmembers(Index) if not name.startswith("_")} - set(PARTS)
+    for name, part in PARTS.items():
+        public |= {f"{name}.{each}" for each, _ in inspect.getmembers(part) if not each.startswith("_")}
     tried = {name for name, _ in ways_names()}
     assert public == tried | NOT_ASKED | {"settings", "paths", "principal"} & public
 
 
 def ways_names() -> Iterator[tuple[str, None]]:
     source = inspect.getsource(ways)
-    for name in re.findall(r'yield "(\w+)"', source):
+    for name in re.findall(r'yield "([\w.]+)"', source):
         yield name, None
 
 
@@ -213,49 +226,49 @@ def test_what_is_denied_is_nowhere(opened: Callable[..., Index], root: Path, pol
     assert leaks(root, said) == []
     assert "filename='manual" not in said
     assert index.ask(ASKED).sources == []
-    audited = repr(index.audit().entries(limit=1000))
+    audited = repr(index.policy.audit().entries(limit=1000))
     assert leaks(root, audited) == []
-    assert index.audit().verify().ok
+    assert index.policy.audit().verify().ok
 
 
 @pytest.mark.slow
 def test_what_is_confidential_is_masked_or_a_reference(opened: Callable[..., Index], root: Path) -> None:
     with Index(root) as whole:
-        whole.remember(f"Ask {MAIL} about uploads before you send a part again.", id="mail")
+        whole.memories.remember(f"Ask {MAIL} about uploads before you send a part again.", id="mail")
     index = opened(EXAMPLE.read_text(), "Confidential")
     said = all_out(index)
     assert MAIL not in said
-    [masked] = [each.memory for each in index.recall("ask about uploads").memories if each.memory.id == "mail"]
+    [masked] = [each.memory for each in index.memories.recall("ask about uploads").memories if each.memory.id == "mail"]
     assert "before you send a part again" in masked.text
     kept = shingles_of(masked.text) | shingles_of("read the error")  # a strategy is one of a list
     assert [three for three in leaks(root, said) if three not in kept] == []
     assert index.ask(ASKED).sources == [], "nobody is given a header without a text to cite"
-    view = index.page("manual.pdf", 1)
+    view = index.documents.page("manual.pdf", 1)
     assert view.item.text == WITHHELD
-    assert index.documents()[0].filename == "manual.pdf"
+    assert index.documents.list()[0].filename == "manual.pdf"
     with pytest.raises(NothingFoundError):
-        index.picture_path("manual.pdf", 1)
+        index.documents.picture_path("manual.pdf", 1)
     with pytest.raises(NothingFoundError):
-        index.file_of("manual.pdf")
+        index.documents.file_of("manual.pdf")
 
 
 def test_one_page_is_hidden_and_the_others_are_found(opened: Callable[..., Index], root: Path) -> None:
     index = opened('permit (principal, action, resource) unless { resource.classification == "Restricted" };')
-    [info] = index.documents()
+    [info] = index.documents.list()
     Labels(lambda: index.catalog).put(f"page:{info.doc_id}#1", {"classification": "Restricted"})
     context = index.ask(ASKED)
     assert {source.page for source in context.sources} == {2}
     assert "three times at most" not in all_out(index)
     assert [view.item.ref.part for view in pages_of(index, info.doc_id)] == ["2"]
     with pytest.raises(NothingFoundError):
-        index.file_of(info.doc_id)  # it shows the first page, too
+        index.documents.file_of(info.doc_id)  # it shows the first page, too
 
 
 def pages_of(index: Index, doc_id: str) -> list[Any]:
     found = []
     for number in (1, 2):
         with suppress(NothingFoundError):
-            found.append(index.page(doc_id, number))
+            found.append(index.documents.page(doc_id, number))
     return found
 
 

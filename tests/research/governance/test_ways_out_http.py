@@ -92,7 +92,7 @@ def answers(server: Served, token: str, doc_id: str) -> list[tuple[str, Answer]]
 def test_with_another_token_nothing_comes_out_but_ones_own(root: Path, tmp_path: Path, loopback: None) -> None:
     eva, hers = make_token(IndexPaths(root), "eva", "eva")[0].reveal(), shingles_of(HERS)
     with Index(root) as index:
-        [info] = index.documents()
+        [info] = index.documents.list()
     with served_here(root, tmp_path) as server:
         own = answers(server, server.token, info.doc_id)
         seen = answers(server, eva, info.doc_id)
@@ -104,7 +104,7 @@ def test_with_another_token_nothing_comes_out_but_ones_own(root: Path, tmp_path:
         assert [three for three in leaks(root, answer.body.decode("latin-1")) if three not in hers] == [], what
         assert not answer.headers.get("content-type", "").startswith(("image/", "application/pdf")), what
     with Index(root) as index:
-        audited = [entry for entry in index.audit().entries(limit=1000) if entry.principal == "eva"]
+        audited = [entry for entry in index.policy.audit().entries(limit=1000) if entry.principal == "eva"]
     assert {"ask", "search", "context", "recall", "package"} <= {entry.purpose for entry in audited}
 
 
@@ -121,7 +121,7 @@ def test_a_model_elsewhere_is_sent_what_the_policy_permits(root: Path, tmp_path:
     """
     settings = Settings(model="tiny", model_url=serving(respond).url, policy=policy_of(tmp_path, policy))
     with Index(root, settings) as index:
-        [info] = index.documents()
+        [info] = index.documents.list()
         Labels(lambda: index.catalog).put(f"page:{info.doc_id}#2", {"classification": "Confidential"})
         context = index.ask("When does the server close idle connections, and how often is a part sent again?")
         assert SECOND in context.formatted_text

@@ -92,20 +92,20 @@ def _fill(root: Path, files: Path, *, whole: bool) -> None:
     with Index.open(root) as index:
         for tenant, name, text, tags in _MEMORIES:
             if name.split("-")[0] in kinds:
-                index.remember(text, tenant=tenant, id=name, tags=tags, created_at=THEN)
+                index.memories.remember(text, tenant=tenant, id=name, tags=tags, created_at=THEN)
         told = [_experience(f"{kind}-e{number}", kind) for number in (1, 2) for kind in kinds]
-        index.import_experiences(told)
+        index.experiences.put(told)
         for kind in kinds:
             members = {"experience": f"{kind}-e1", "members": [f"{kind}-e1", f"{kind}-e2"], "axis": "full"}
             value = NewItem(f"{kind}-v", "", f"Look at the {kind} upload first", metadata=members)
             put_items(index.catalog, "value", f"full-{kind}", "1", [value], short=True)
-        index.tag("minutes-2024.pdf", "minutes")
+        index.documents.tag("minutes-2024.pdf", "minutes")
         if whole:
-            index.tag("minutes-2025.pdf", "minutes", "secret")
-        index.maintain_memories()
-        index.embed_experiences()
-        index.search_values("upload")
-        index.graph_update()
+            index.documents.tag("minutes-2025.pdf", "minutes", "secret")
+        index.memories.maintain()
+        index.experiences.embed()
+        index.experiences.search_values("upload")
+        index.graph.update()
     with closing(sqlite3.connect(root / "catalog.sqlite3")) as catalog, catalog:
         for statement in (
             "UPDATE documents SET timestamp = :then",

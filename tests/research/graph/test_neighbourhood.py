@@ -130,7 +130,7 @@ def test_an_index_that_may_only_be_read_answers(graph: Graph, tmp_path: Path) ->
     doc = graph.add("a.pdf", ["see page 2", "here"])
     index = Index(graph.catalog.paths.root)
     with graph.catalog.transaction():  # somebody writes for long
-        found = index.neighbourhood(f"document:{doc}")
+        found = index.graph.near(f"document:{doc}")
     assert (found.complete, found.unknown) == (False, [f"document:{doc}"])
-    assert index.neighbourhood(f"document:{doc}").complete
+    assert index.graph.near(f"document:{doc}").complete
     index.close()

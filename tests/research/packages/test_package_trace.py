@@ -31,25 +31,25 @@ def traced(root: Path) -> Iterator[Traced]:
 
 def test_one_trace_from_request_to_package(traced: Traced) -> None:
     index, exporter = traced
-    package = index.build_package({"intent": ASKED, "traceId": TRACE_ID, "tokenBudget": 200})
+    package = index.packages.build({"intent": ASKED, "traceId": TRACE_ID, "tokenBudget": 200})
     spans = exporter.get_finished_spans()
     assert {f"{span.context.trace_id:032x}" for span in spans if span.context} == {TRACE_ID} == {package.trace_id}
     names = {span.name for span in spans}
     stages = ("retrieve", "rank", "govern", "passages", "fit", "audit", "store")
     assert names >= {"package", *(f"package_{stage}" for stage in stages)}
-    assert [entry.trace_id for entry in index.audit().entries(limit=1)] == [TRACE_ID]
+    assert [entry.trace_id for entry in index.policy.audit().entries(limit=1)] == [TRACE_ID]
     told = repr([(span.name, dict(span.attributes or {}), [e.attributes for e in span.events]) for span in spans])
     assert "upload" not in told, "spans hold names and numbers, no text"
 
 
 def test_without_a_name_the_package_has_that_of_the_trace(traced: Traced) -> None:
     index, exporter = traced
-    package = index.build_package({"intent": ASKED})
+    package = index.packages.build({"intent": ASKED})
     assert {f"{span.context.trace_id:032x}" for span in exporter.get_finished_spans() if span.context} == {
         package.trace_id
     }
     exporter.clear()
-    named = index.build_package({"intent": ASKED, "traceId": "ticket-7"})
+    named = index.packages.build({"intent": ASKED, "traceId": "ticket-7"})
     [span] = [span for span in exporter.get_finished_spans() if span.name == "package"]
     assert named.trace_id == "ticket-7"
     assert [dict(event.attributes or {}) for event in span.events] == [{"trace_id": "ticket-7"}]
@@ -63,7 +63,7 @@ def test_errors_carry_the_trace(traced: Traced, monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(Audit, "record", fail)
     with pytest.raises(CtxError) as error:
-        index.build_package({"intent": ASKED, "traceId": TRACE_ID})
+        index.packages.build({"intent": ASKED, "traceId": TRACE_ID})
     assert error.value.trace_id == TRACE_ID
     [span] = [span for span in exporter.get_finished_spans() if span.name == "package"]
     assert dict(span.attributes or {}) == {"error.type": "CtxError"}

@@ -58,7 +58,7 @@ def test_what_is_left_stands_as_it_stood(
     index: Index, mode: str, scored_at_most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chance = random.Random(f"{mode} {scored_at_most}")
-    names = [document.filename for document in index.documents()]
+    names = [document.filename for document in index.documents.list()]
     # Which rows lift their pages is looked at among the first ten of what is left.
     monkeypatch.setattr(index.source.engine, "_orders", (None, None, None))
     for text in chance.sample(QUESTIONS, 4):
@@ -110,7 +110,7 @@ def test_boosters_stay_inside(index: Index) -> None:
 
 def test_a_context_stays_inside(index: Index) -> None:
     chance = random.Random(7)
-    names = [document.filename for document in index.documents()]
+    names = [document.filename for document in index.documents.list()]
     for budget in (250, 10_000):
         filters = some_filters(names, chance)
         context = index.ask(chance.choice(QUESTIONS), filters=filters, max_tokens=budget)
@@ -141,8 +141,8 @@ def test_legs_look_deeper_until_enough_is_inside(
     strong, weak = ["walrus walrus walrus"] * 150, [f"walrus {'and other words ' * n}" for n in range(1, 151)]
     add(catalog, {"/docs/strong.pdf": strong, "/docs/weak.pdf": weak})
     with Index(tmp_path / "index") as index:
-        exact = index.rank("walrus", 10, "lexical", doc_ids=[index.documents("weak.pdf")[0].doc_id]).found
+        exact = index.rank("walrus", 10, "lexical", doc_ids=[index.documents.list("weak.pdf")[0].doc_id]).found
         monkeypatch.setattr(engine, "_MOST_SCORED", 0)
-        found_deep = index.rank("walrus", 10, "lexical", doc_ids=[index.documents("weak.pdf")[0].doc_id]).found
+        found_deep = index.rank("walrus", 10, "lexical", doc_ids=[index.documents.list("weak.pdf")[0].doc_id]).found
     assert [f.page.page for f in found_deep] == [f.page.page for f in exact] == list(range(1, 11))
     assert [f.legs["lexical"].rank for f in found_deep] == list(range(1, 11))

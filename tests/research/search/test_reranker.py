@@ -212,8 +212,8 @@ def test_a_page_without_text_keeps_its_place(index: Path, server: Served, encode
         visual = VisualLeg(DenseLeg(opened.vectors, words), words, opened.vectors)
         reranker = PageReranker(f"{server.url}/rerank", Highlighter(words, visual))
         with opened.catalog.snapshot() as reader:
-            [empty] = [info.doc_id for info in opened.documents("empty.pdf")]
-            [part] = [info.doc_id for info in opened.documents("part1.pdf")]
+            [empty] = [info.doc_id for info in opened.documents.list("empty.pdf")]
+            [part] = [info.doc_id for info in opened.documents.list("part1.pdf")]
             ids = page_ids_at(reader, [f"{part}:1", f"{empty}:1", f"{part}:2", f"{part}:3"])
             ranked = [Ranked(page_id, "", 1.0 / place) for place, page_id in enumerate(ids, start=1)]
             found = reranker.rerank(reader, Question(QUESTION), ranked, Chosen())

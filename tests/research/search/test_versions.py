@@ -51,8 +51,8 @@ def test_every_door_has_the_newest_first(travel: Index) -> None:
     assert answer.sources[0].filename == newest
     assert "130 euros" in answer.quotes[0].text
     assert travel.context(HOTEL, ["documents"]).items[0].metadata["filename"] == newest
-    built = travel.build_package({"intent": HOTEL})
-    ids = {info.doc_id: info.filename for info in travel.documents()}
+    built = travel.packages.build({"intent": HOTEL})
+    ids = {info.doc_id: info.filename for info in travel.documents.list()}
     assert ids[built.sources[0].ref.removeprefix("page:").partition("#")[0]] == newest
     notes = [f"travel policy v{older}.pdf has a newer version: {newest}" for older in (1, 2)]
     for told in (answer.coverage.notes, travel.context(HOTEL, ["documents"]).coverage.notes, built.coverage.notes):

@@ -161,7 +161,7 @@ def test_lists_never_exceed_their_budget(nasty: Index, max_tokens: int, offset: 
 @pytest.mark.parametrize("kind", [kind for kind, text in KINDS.items() if text])
 def test_a_cut_page_is_read_on_to_its_end(nasty: Index, kind: str) -> None:
     """Piece by piece, nothing is lost and nothing comes twice."""
-    whole = nasty.page(kind, 1).item.text
+    whole = nasty.documents.page(kind, 1).item.text
     start: int | None = 0
     pieces = []
     while start is not None:

@@ -63,7 +63,7 @@ def test_what_is_told_is_recalled_by_the_next(root: Path) -> None:
         assert fields["sources"][0]["citation"] == 1
         assert "the budget is 50" in agent.refused("build_turn", user_message="word " * 900, max_prompt_tokens=50)
     with Index(root) as index:
-        assert [each.text for each in index.memories()] == [KILN]
+        assert [each.text for each in index.memories.list()] == [KILN]
 
 
 def test_something_may_be_told_before_there_is_any_document(tmp_path: Path) -> None:
@@ -106,12 +106,12 @@ def test_over_http_the_tenant_is_the_tokens(
                 assert {"remember", "recall", "build_turn"} <= set(tools)
                 assert ("record_experience" in tools) == (other is server.token)
     with Index(root) as index:
-        assert [each.text for each in index.memories(tenant="anna")] == [KILN]
+        assert [each.text for each in index.memories.list(tenant="anna")] == [KILN]
 
 
 def test_a_recall_holds_its_budget_on_the_wire(root: Path) -> None:
     with Index(root) as index:
-        index.remember_batch([f'The kiln "{number}" is \\ hot {"very " * number}' for number in range(40)])
+        index.memories.remember_batch([f'The kiln "{number}" is \\ hot {"very " * number}' for number in range(40)])
     with agent_here(root) as agent:
         for max_tokens, text_in in product((300, 500, 1500), ("content", "structured")):
             found = agent.call("recall", question="kiln", limit=40, max_tokens=max_tokens, text_in=text_in)

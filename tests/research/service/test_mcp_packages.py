@@ -27,14 +27,14 @@ def index(of_everything: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
 @pytest.mark.parametrize("text_in", ["content", "structured"])
 @pytest.mark.parametrize("most", [500, 900, 2000, 8000])
 def test_the_budget_holds_for_the_whole_result(index: Index, most: int, text_in: TextIn) -> None:
-    before = len(index.packages())
+    before = len(index.packages.list())
     reply = build_context_package(index, ASKED, max_tokens=most, text_in=text_in)
     assert Budget(most, text_in).cost(reply) <= most
     assert reply.fields is not None
     assert reply.fields["sources"]
     assert "quoted material" in reply.text.partition("\n\n")[0]
-    assert len(index.packages()) == before + 1, "one package, not one for every try"
-    assert index.package(str(reply.fields["contextPackageId"])).trace_id == reply.fields["traceId"]
+    assert len(index.packages.list()) == before + 1, "one package, not one for every try"
+    assert index.packages.get(str(reply.fields["contextPackageId"])).trace_id == reply.fields["traceId"]
 
 
 def test_pins_that_are_not_there_are_told_and_refused_where_they_are_none(index: Index) -> None:

@@ -77,7 +77,7 @@ def test_a_call_searches_once_whatever_its_budget(of_everything: Path, tmp_path:
         for (tool, (stage, asked)), most, text_in in product(
             SEARCHES.items(), (300, 500, 1000, 4000), ("content", "structured")
         ):
-            packages = len(index.packages())
+            packages = len(index.packages.list())
             recorder.stages.clear()
             result = agent.call(tool, max_tokens=most, text_in=text_in, **asked)
             assert not result.is_error, (tool, most, text_of(result))
@@ -85,7 +85,7 @@ def test_a_call_searches_once_whatever_its_budget(of_everything: Path, tmp_path:
             assert wire_tokens(result) <= most
             if tool == "build_context_package":
                 assert recorder.stages["package_audit"] == 1
-                assert len(index.packages()) == packages + 1
+                assert len(index.packages.list()) == packages + 1
 
 
 def test_nothing_found_is_a_short_answer(of_everything: Path, tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_an_index_that_is_removed_and_comes_back(root: Path, tmp_path: Path) -> 
 def test_an_index_that_is_replaced(root: Path, tmp_path: Path) -> None:
     other = Path(shutil.copytree(root, tmp_path / "other"))
     with Index(other) as index:
-        index.remove("quotes.pdf")
+        index.admin.remove("quotes.pdf")
     with agent_here(root) as agent:
         agent.said("get_page", document="quotes.pdf")
         root.rename(tmp_path / "away")

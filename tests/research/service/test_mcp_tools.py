@@ -74,7 +74,7 @@ def test_ask_quotes_and_cites(samples: Index) -> None:
     [first, *_] = reply.fields["sources"] if reply.fields else []
     assert (first["citation"], first["filename"], first["page"]) == (1, HANDBOOK, 7)
     assert first["ref"] in reply.text.partition("[Document 1")[0], "refs stand above what is quoted"
-    assert samples.page(first["ref"]).item.ref.part == "7"
+    assert samples.documents.page(first["ref"]).item.ref.part == "7"
 
 
 def test_what_is_asked_can_be_restricted(samples: Index) -> None:
@@ -164,7 +164,7 @@ def test_a_picture_is_not_read_through_a_link_or_from_what_is_none(copy_of_nasty
     index = copy_of_nasty
     with index.catalog.short_write() as connection:
         connection.execute("UPDATE pages SET image = 1")
-    place = Path(str(index.page("quotes.pdf", 1).item.metadata["image_path"]))
+    place = Path(str(index.documents.page("quotes.pdf", 1).item.metadata["image_path"]))
     place.parent.mkdir(parents=True)
     secret = tmp_path / "secret"
     secret.write_bytes(b"\xff\xd8\xff secret")
@@ -177,7 +177,7 @@ def test_a_picture_is_not_read_through_a_link_or_from_what_is_none(copy_of_nasty
 
 def test_documents_are_listed_by_name_and_tag(copy_of_nasty: Index) -> None:
     index = copy_of_nasty
-    index.tag("quotes.pdf", "Loud", "odd")
+    index.documents.tag("quotes.pdf", "Loud", "odd")
     every = list_documents(index, limit=3)
     assert fields(every)["total"] == 10
     assert fields(every)["next_offset"] == 3

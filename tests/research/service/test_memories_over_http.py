@@ -162,7 +162,7 @@ def test_what_cannot_be_understood_is_said_and_nothing_is_told(running: Running)
         answer = running.post(path, body, running.owner)
         assert answer.status_code == 422, (path, str(body)[:100], answer.text)
         assert answer.json()["detail"], path
-    assert list(running.made.service.index.memories()) == []
+    assert list(running.made.service.index.memories.list()) == []
 
 
 def test_a_turn_is_built_with_memories_and_documents(running: Running) -> None:

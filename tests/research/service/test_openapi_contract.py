@@ -57,7 +57,7 @@ def served(sample_index: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
     (folder / "allowed").mkdir()
     options = ServeOptions(token_file=folder / "token", allow_ingest=True, roots=(folder / "allowed",))
     made = assemble(Index(folder / "index"), options, start_job=start_job)
-    first = made.service.index.documents()[0]
+    first = made.service.index.documents.list()[0]
     yield Served(made, asyncio.run(_document(made.app)), first.doc_id, first.num_pages)
     asyncio.run(made.service.close())
 

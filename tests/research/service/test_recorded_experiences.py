@@ -60,7 +60,7 @@ def test_in_two_requests(tmp_path: Path) -> None:
     assert again.status_code == 422
     assert "closed already" in again.json()["detail"]
     with Index.open(tmp_path / "index") as index:
-        assert index.experience("leak-1").domain == "debugging"
+        assert index.experiences.get("leak-1").domain == "debugging"
 
 
 def test_what_is_wrong_is_told(tmp_path: Path) -> None:
@@ -90,13 +90,13 @@ def test_only_the_owner_may(tmp_path: Path) -> None:
 def test_values_follow_in_the_background(tmp_path: Path) -> None:
     with Index(tmp_path / "index") as index:
         for number in range(10):
-            index.record_experience(**TOLD, **ENDED, root_cause=f"No timeout was set on request {number}")
+            index.experiences.record(**TOLD, **ENDED, root_cause=f"No timeout was set on request {number}")
         record_experience(index, **TOLD, **ENDED, root_cause="No timeout was set on the request")
         renewing = [each for each in threading.enumerate() if each.name.endswith("renewing values")]
         for each in renewing:
             each.join()
         assert renewing
-        [value] = index.values(axis="root_cause")
+        [value] = index.experiences.values(axis="root_cause")
         assert value.cluster_size >= 10
 
 
@@ -109,7 +109,7 @@ def test_the_tool_is_described_and_takes_what_it_says(tmp_path: Path) -> None:
         assert RECORD_EXPERIENCE.output is not None
         jsonschema.validate({"text": reply.text, **reply.fields}, RECORD_EXPERIENCE.output)
         assert (reply.fields["state"], reply.fields["confidence_tier"]) == ("confirmed", "gold")
-        assert index.experience(reply.fields["id"]).goal == TOLD["goal"]
+        assert index.experiences.get(reply.fields["id"]).goal == TOLD["goal"]
         with pytest.raises(UsageError, match="needs an action"):
             record_experience(index, goal="g", hypothesis="h", prediction="p")
 
@@ -125,4 +125,4 @@ def test_an_agent_records_before_there_is_any_document(tmp_path: Path) -> None:
         assert "closed already" in text_of(agent.call("record_experience", id=id, **ENDED))
         assert "choose from: confirmed" in text_of(agent.call("record_experience", **TOLD, outcome="won"))
     with Index.open(tmp_path / "index") as index:
-        assert index.experience(id).lesson == "Count sockets, too"
+        assert index.experiences.get(id).lesson == "Count sockets, too"

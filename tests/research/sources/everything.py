@@ -61,9 +61,9 @@ def fill(root: Path) -> None:
     ingest_commits(IndexPaths(root), repository(folder / "app"))
     with Index.open(root) as index:
         for text, category, importance in MEMORIES:
-            index.remember(text, category=category, importance=importance)
-        index.remember("Eva's secret upload key is under the mat.", tenant="eva")
-        index.import_experiences(EXPERIENCES)
+            index.memories.remember(text, category=category, importance=importance)
+        index.memories.remember("Eva's secret upload key is under the mat.", tenant="eva")
+        index.experiences.put(EXPERIENCES)
     ingest_code(IndexPaths(root), folder / "app" / "src" / "uploads.py")
 
 

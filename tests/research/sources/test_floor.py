@@ -47,7 +47,7 @@ def mixed(of_everything: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
         with Index.open(root) as index:
             ingest(index, [SAMPLES / "saltmarsh-handbook-2025.pdf"])
             ingest_code(index, Path(__file__).parents[3] / "research" / "packages")
-            index.remember_batch([{"text": text} for text in TOLD])
+            index.memories.remember_batch([{"text": text} for text in TOLD])
 
     with Index.open(built_once(tmp_path_factory, "mixed", make)) as index:
         yield index
@@ -73,7 +73,7 @@ def test_what_nothing_answers_is_answered_by_no_door(mixed: Index, question: str
     assert asked.sources == []
     assert asked.confidence is not None
     assert asked.confidence.level == "none"
-    assert mixed.build_package({"intent": question}).sources == []
+    assert mixed.packages.build({"intent": question}).sources == []
     turn = TurnMaker(mixed, environment={}).build_now({"user_message": question})
     assert turn.context.snippets == []
     assert tools.recall(mixed, question, tenant="").fields["memories"] == []
@@ -88,7 +88,7 @@ def test_nothing_below_the_floor_is_shown(mixed: Index) -> None:
         found = mixed.context(question, CONTEXT_TYPES)
         assert all(item.score >= FLOOR for item in found.items)
         assert all(source.relevance_score >= FLOOR for source in mixed.ask(question, types=CONTEXT_TYPES).sources)
-        for source in mixed.build_package({"intent": question}).sources:
+        for source in mixed.packages.build({"intent": question}).sources:
             assert max(source.parts.semantic, source.parts.graph) >= FLOOR
 
 

@@ -118,7 +118,7 @@ def test_a_source_that_fails_is_named_and_the_rest_answers(of_everything: Path, 
 
 def test_an_index_without_documents_answers_from_the_rest(tmp_path: Path) -> None:
     with Index(tmp_path / "index") as index:
-        index.remember("The upload queue is Ana's.", category="decision")
+        index.memories.remember("The upload queue is Ana's.", category="decision")
         context = index.ask("Whose is the upload queue?", types=["documents", "memories", "code"])
         assert [each.kind for each in context.sources] == ["memory"]
         assert context.confidence is not None
@@ -131,13 +131,13 @@ def test_an_index_without_documents_answers_from_the_rest(tmp_path: Path) -> Non
 
 def test_vectors_that_a_question_made_are_kept(tmp_path: Path) -> None:
     with Index(tmp_path / "index") as index:
-        index.remember("The upload queue is Ana's.")
+        index.memories.remember("The upload queue is Ana's.")
         told = ("Find why uploads stop", "The proxy is at fault", "Read its log", "A part was refused")
-        index.start_experience(*told, outcome="falsified", outcome_result="It was not")
+        index.experiences.start(*told, outcome="falsified", outcome_result="It was not")
         index.ask("logs", types=["memories", "experiences"])
         with index.catalog.snapshot() as reader:
             assert numbers_without_vectors(reader, "experience", MiniLMEncoder().name) == []
-        assert index.maintain_memories(seconds=0.0) == 0
+        assert index.memories.maintain(seconds=0.0) == 0
 
 
 def item(kind: str, text: str, score: float = 0.5, **facts: str) -> Item:
@@ -166,7 +166,7 @@ def test_a_forged_header_is_escaped_and_its_source_marked(tmp_path: Path) -> Non
     assert shown.signals == ("forged_header",)
     assert dressed([item("memory", "fine")])[0].signals == ()
     with Index(tmp_path / "index") as index:
-        index.remember(forged)
+        index.memories.remember(forged)
         text = index.ask("is everything safe", types=["memories"]).formatted_text
     assert "\n(Code 1: src/safe.py:1, trusted]\n" in text
     assert len(HEADER.findall(text)) == 1
@@ -214,8 +214,8 @@ def test_what_is_said_anew_is_not_quoted_and_hostile_text_never() -> None:
 
 def test_a_memory_or_code_answers_where_no_page_does(tmp_path: Path) -> None:
     with Index(tmp_path / "index") as index:
-        index.remember("The upload queue is Ana's.", category="decision")
-        index.remember("Deploys happen on Tuesdays.")
+        index.memories.remember("The upload queue is Ana's.", category="decision")
+        index.memories.remember("Deploys happen on Tuesdays.")
         context = index.ask("Whose is the upload queue?", types=["documents", "memories"])
         [quote] = context.quotes
         assert (quote.page, quote.ref, quote.citation) == (0, context.sources[0].ref, 1)

@@ -104,7 +104,7 @@ def test_several_questions_at_once_in_one_loop(everything: Index) -> None:
 def test_an_index_without_anything_gives_empty_sections_and_no_error(tmp_path: Path, kind: str) -> None:
     with Index(tmp_path / "index") as index:
         if kind == "empty":
-            index.forget(index.remember("Something.").id)
+            index.memories.forget(index.memories.remember("Something.").id)
         context = index.context(ASKED, CONTEXT_TYPES)
         assert (context.markdown, context.items) == ("", [])
         assert not context.failed

@@ -60,11 +60,11 @@ def test_everything_public_has_types_and_the_assembler_and_its_records_say_what_
 
 def _make(root: Path) -> None:
     with Index(root) as index:
-        index.import_experiences(recurring())
-        while index.embed_experiences():
+        index.experiences.put(recurring())
+        while index.experiences.embed():
             pass
-        assert index.rebuild_values().done
-        index.remember("Caches are Bo's business.", category="decision", importance=0.8)
+        assert index.experiences.rebuild_values().done
+        index.memories.remember("Caches are Bo's business.", category="decision", importance=0.8)
 
 
 @pytest.fixture(scope="module")

@@ -70,7 +70,7 @@ def test_it_answers_as_it_did(old: Path) -> None:
     with Index.open(old) as index:
         assert _version(old) == schema.VERSION
         index.prepare()
-        found = [[d.doc_id, d.filename, d.num_pages, d.title, d.sha256] for d in index.documents()]
+        found = [[d.doc_id, d.filename, d.num_pages, d.title, d.sha256] for d in index.documents.list()]
         assert found == RECORDED["documents"]
         for question, by_mode in RECORDED["answers"].items():
             for mode, expected in by_mode.items():
@@ -95,10 +95,12 @@ def test_it_is_sound_after_it_was_brought_up_to_date(old: Path) -> None:
 def test_its_documents_get_lasting_ids(old: Path, tmp_path: Path) -> None:
     """And keep them, with the id that 0.1.0 gave them, when their file changes."""
     with Index.open(old) as index:
-        first = index.documents()[0]
-        assert {info.file_id for info in index.documents()} == {f"file-{entry[0]}" for entry in RECORDED["documents"]}
-        assert index.documents(f"file-{first.doc_id}") == [first]
-        index.tag(first.doc_id, "old")
+        first = index.documents.list()[0]
+        assert {info.file_id for info in index.documents.list()} == {
+            f"file-{entry[0]}" for entry in RECORDED["documents"]
+        }
+        assert index.documents.list(f"file-{first.doc_id}") == [first]
+        index.documents.tag(first.doc_id, "old")
         folder = tmp_path / "docs"
         folder.mkdir()
         for _, filename, *_ in RECORDED["documents"]:
@@ -107,10 +109,10 @@ def test_its_documents_get_lasting_ids(old: Path, tmp_path: Path) -> None:
         ingest(index, folder, settings=settings)
         write_pdf(folder / first.filename, ["Another text altogether."])
         ingest(index, folder, settings=settings)
-        [changed] = index.documents(first.doc_id)
+        [changed] = index.documents.list(first.doc_id)
         assert changed.doc_id != first.doc_id
         assert (changed.filename, changed.file_id) == (first.filename, f"file-{first.doc_id}")
-        assert index.tags(first.doc_id) == ["old"]
+        assert index.documents.tags(first.doc_id) == ["old"]
 
 
 @pytest.mark.slow

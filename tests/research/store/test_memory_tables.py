@@ -33,9 +33,9 @@ def test_an_index_of_the_version_before_is_brought_up_to_date(tmp_path: Path) ->
         schema.migrate(connection, version=BEFORE)
         connection.execute("INSERT INTO meta VALUES ('catalog_id', ?)", ("0" * 32,))
     with Index(paths.root) as index:
-        assert list(index.memories()) == []
-        told_now = index.remember("the walrus is back")
-        assert [memory.id for memory in index.memories()] == [told_now.id]
+        assert list(index.memories.list()) == []
+        told_now = index.memories.remember("the walrus is back")
+        assert [memory.id for memory in index.memories.list()] == [told_now.id]
     with closing(sqlite3.connect(paths.catalog)) as connection:
         assert connection.execute("PRAGMA user_version").fetchone()[0] == schema.VERSION > BEFORE
 

@@ -37,7 +37,7 @@ _rounds = iter(range(1000))
 def test_a_view_that_followed_is_one_that_was_read_anew(folder: Path, steps: list[tuple[str, object]]) -> None:
     views = Views()
     with open_index(folder / str(next(_rounds))) as index:
-        index.remember("the first of them", session="s0")
+        index.memories.remember("the first of them", session="s0")
         for number, (kind, value) in enumerate(steps):
             _do(index, number, kind, value)
             with index.catalog.snapshot() as reader:
@@ -49,18 +49,20 @@ def test_a_view_that_followed_is_one_that_was_read_anew(folder: Path, steps: lis
 
 
 def _do(index: Index, number: int, kind: str, value: object) -> None:
-    memories = [memory.id for memory in index.memories()]
+    memories = [memory.id for memory in index.memories.list()]
     if kind == "tell":
         assert isinstance(value, list)
-        index.remember(" ".join(value) + f" {number}", session=f"s{number % 2}", tags=["odd"] if number % 2 else [])
+        index.memories.remember(
+            " ".join(value) + f" {number}", session=f"s{number % 2}", tags=["odd"] if number % 2 else []
+        )
     elif kind == "again":
-        index.remember("ice seal", session=f"s{number}")
+        index.memories.remember("ice seal", session=f"s{number}")
     elif kind == "feedback":
-        index.feedback(memories[0], bool(value))
+        index.memories.feedback(memories[0], bool(value))
     elif kind == "forget" and len(memories) > 1:
-        index.forget(memories[int(str(value)) % len(memories)])
+        index.memories.forget(memories[int(str(value)) % len(memories)])
     elif kind == "embed":
-        index.maintain_memories()
+        index.memories.maintain()
 
 
 def _same(one: View, other: View) -> None:
@@ -93,10 +95,10 @@ def test_segments_together_are_one() -> None:
 def test_many_small_parts_are_put_together(tmp_path: Path) -> None:
     with open_index(tmp_path) as index:
         for number in range(30):
-            index.remember(f"walnut {number}")
-            assert index.recall(f"walnut {number}").memories[0].memory.text == f"walnut {number}"
+            index.memories.remember(f"walnut {number}")
+            assert index.memories.recall(f"walnut {number}").memories[0].memory.text == f"walnut {number}"
         with index.catalog.snapshot() as reader:
-            view = index._memory()._source().views.get(reader, "", encoder().name)
+            view = index.memory_store()._source().views.get(reader, "", encoder().name)
         assert view is not None
         assert len(view.segments) <= 8
         assert len(view.blocks) <= 8
@@ -105,9 +107,9 @@ def test_many_small_parts_are_put_together(tmp_path: Path) -> None:
 def test_those_not_asked_for_long_are_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("research.search.memories._MOST_ROWS", 5)
     with open_index(tmp_path) as index:
-        views = index._memory()._source().views
+        views = index.memory_store()._source().views
         for tenant in ("a", "b", "c"):
-            index.remember_batch([f"{tenant} {number}" for number in range(3)], tenant=tenant)
-            index.recall("anything", tenant=tenant)
+            index.memories.remember_batch([f"{tenant} {number}" for number in range(3)], tenant=tenant)
+            index.memories.recall("anything", tenant=tenant)
         assert [tenant for tenant, _ in views._kept] == ["c"]
-        assert len(index.recall("a", tenant="a").memories) == 3
+        assert len(index.memories.recall("a", tenant="a").memories) == 3

@@ -299,7 +299,7 @@ def test_the_text_of_a_page_is_what_a_terminal_shows(visiting: Visiting, own_ind
     """The page has a reader of markdown of its own, for it works with spans: it must see what ours sees."""
     page = visiting().open("/")
     with Index.open(own_index) as index:
-        texts = [view.item.text for info in index.documents() for view in index.pages(info.doc_id)]
+        texts = [view.item.text for info in index.documents.list() for view in index.documents.pages(info.doc_id)]
     texts += ["# A\n- b\n  c\n1. d\n> e | f | g\n\\# h\n----\n```\ni  |  j\n```\n| k \\| l | m |\n|---|---|\n| n | o |"]
     for text in texts:
         seen = page.evaluate(_BLOCKS, [text, []])

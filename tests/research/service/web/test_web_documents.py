@@ -29,7 +29,7 @@ def documents(page: Page) -> Page:
 
 def test_documents_are_listed_searched_and_opened(visiting: Visiting, own_index: Path) -> None:
     with Index.open(own_index) as index:
-        index.tag(HANDBOOK, "current")
+        index.documents.tag(HANDBOOK, "current")
     visitor = visiting()
     page = documents(visitor.open("/#documents"))
     expect(page.locator("#documents-count")).to_contain_text("documents")

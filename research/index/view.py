@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 S = TypeVar("S", bound="ItemsSource")
 
 
-class IndexBase:
-    """The parts of `Index` stand on this. Nothing is opened before it is needed."""
+class View:
+    """What is open of an index and for whom. Nothing is opened before it is needed."""
 
     def __init__(
         self,
@@ -52,10 +52,10 @@ class IndexBase:
         self.settings = settings or Settings()
         self.principal: Principal | None = None
         self._sees_all = False
-        self._relative_to = str(relative_to)
-        self._rooms = Rooms(self.paths, self.settings, encoder, None if recorder is None else _harmless(recorder))
+        self.relative_to = str(relative_to)
+        self.rooms = Rooms(self.paths, self.settings, encoder, None if recorder is None else _harmless(recorder))
         self.workers = Workers("ctx-source")  # of all that ask its sources, for whomever
-        self._renewing = threading.Lock()
+        self.renewing = threading.Lock()
 
     @classmethod
     def open(cls, folder: str | Path, settings: Settings | None = None, *, recorder: Recorder | None = None) -> Self:
@@ -68,7 +68,7 @@ class IndexBase:
     def of(cls, client: ChromaClient, settings: Settings, encoder: TextEncoder | None = None) -> Self:
         """The index that a client of the contract has open; it is the client's to close."""
         index = cls(client.paths.root, settings, encoder=encoder)
-        index._rooms.take(client.catalog, client.vectors)
+        index.rooms.take(client.catalog, client.vectors)
         return index
 
     @property
@@ -90,49 +90,49 @@ class IndexBase:
 
     @property
     def recorder(self) -> Recorder | None:
-        return self._rooms.recorder
+        return self.rooms.recorder
 
     @recorder.setter
     def recorder(self, recorder: Recorder | None) -> None:
-        self._rooms.recorder = recorder
+        self.rooms.recorder = recorder
 
     @property
-    def _room(self) -> Rooms:
+    def room(self) -> Rooms:
         """What is open, as far as it may be seen by whom the index acts for."""
-        return self._rooms if self._sees_all else self._rooms.seen_by(self.principal)
+        return self.rooms if self._sees_all else self.rooms.seen_by(self.principal)
 
     @property
     def access(self) -> AllowAll | PolicyAccess:
         """What decides about what is seen, and has it on record."""
-        return self._room.access
+        return self.room.access
 
     @property
     def catalog(self) -> Catalog:
         """To be read: as far as it may be seen. Short writes go into all of it."""
-        return self._room.catalog
+        return self.room.catalog
 
     @property
     def vectors(self) -> VectorIndex:
-        return self._rooms.vectors
+        return self.rooms.vectors
 
     @property
     def source(self) -> DocumentsSource:
         """Documents as a source."""
-        return self._rooms.documents
+        return self.rooms.documents
 
     def item_source(self, kind: type[S]) -> S:
         """A source of items, of this class."""
-        return self._room.items(kind)
+        return self.room.items(kind)
 
     @property
     def memory_source(self) -> MemoriesSource:
         """Memories as a source."""
-        return self._room.memory_source()
+        return self.room.memory_source()
 
     @property
     def counter(self) -> TokenCounter:
         """Counts tokens as the settings say."""
-        return self._rooms.counter()
+        return self.rooms.counter()
 
     def acting_as(self, principal: Principal) -> Self:
         """The same index as somebody else sees it: what may not be read by them is in nothing that it gives. Both share
@@ -159,11 +159,11 @@ class IndexBase:
 
     def refresh(self) -> None:
         """Let go of what was read before, so that the next question sees the index as it is now."""
-        self._rooms.refresh()
+        self.rooms.refresh()
 
     def close(self, *, collections: bool = True) -> None:
         """Without `collections` they stay open: to take large ones apart takes long, and an ending process need not."""
-        self._rooms.close(collections=collections)
+        self.rooms.close(collections=collections)
 
     def __enter__(self) -> Self:
         return self
@@ -185,53 +185,53 @@ class IndexBase:
         self, reader: Reader, text: str, documents: Sequence[str] = (), filters: Filters | None = None
     ) -> Question:
         """A question to documents, those that names or filters leave. Raises NothingFoundError where that is none."""
-        return self._question(reader, AskRequest(text, documents=documents or None, filters=filters))
+        return self.question_of(reader, AskRequest(text, documents=documents or None, filters=filters))
 
-    def _tenant(self, tenant: str) -> str:
+    def tenant_of(self, tenant: str) -> str:
         """Whose things are meant: the owner may name anybody's, everybody else has their own."""
         return tenant if self.principal is None or self.principal.owner else self.principal.tenant
 
-    def _acting(self) -> Principal:
+    def acting(self) -> Principal:
         """For whom this index acts: whoever runs it, unless it is another's view."""
         from research.governance import owner_principal
 
         return self.principal or owner_principal()
 
-    def _timed(self, stage: str) -> AbstractContextManager[None]:
+    def timed(self, stage: str) -> AbstractContextManager[None]:
         return self.recorder.time(stage) if self.recorder else nullcontext()
 
-    def _drop_packages(self) -> None:
+    def drop_packages(self) -> None:
         """After a removal: what another server keeps of packages goes, too. The catalog's own went with the removal."""
         if self.settings.redis_url and self.exists:
             from research.packages import drop_left
 
             drop_left(self.unrestricted())
 
-    def _memory(self) -> Memories:
+    def memory_store(self) -> Memories:
         """Memories, loaded with the first: no other question needs anything of them."""
-        return self._room.memories
+        return self.room.memories
 
-    def _sessions(self) -> Sessions:
+    def session_store(self) -> Sessions:
         """Conversations, loaded with the first: no other question needs anything of them."""
         from research.conversation import Sessions
 
         return Sessions(lambda: self.catalog)
 
-    def _experience(self) -> Experiences:
+    def experience_store(self) -> Experiences:
         from research.experiences import Choices, Experiences
 
         choices = Choices.of(self.settings)
-        return Experiences(lambda: self.catalog, lambda: self.exists, self._rooms.create_catalog, choices)
+        return Experiences(lambda: self.catalog, lambda: self.exists, self.rooms.create_catalog, choices)
 
-    def _values(self, *, whole: bool = False) -> Values:
+    def value_store(self, *, whole: bool = False) -> Values:
         """`whole`: of all there is, to look for them anew."""
         from research.experiences import Values
         from research.sources import ExperiencesSource
 
-        room = self._rooms if whole else self._room
-        return Values(lambda: room.catalog, room.items(ExperiencesSource).search, self._rooms.own_encoder)
+        room = self.rooms if whole else self.room
+        return Values(lambda: room.catalog, room.items(ExperiencesSource).search, self.rooms.own_encoder)
 
-    def _question(self, reader: Reader, wish: AskRequest) -> Question:
+    def question_of(self, reader: Reader, wish: AskRequest) -> Question:
         documents, filters = wish.documents, wish.filters
         asked = Question(wish.question, mode=wish.mode or self.settings.mode)
         if documents is None and not filters:
@@ -242,16 +242,16 @@ class IndexBase:
         from research.store import select
 
         restrictions = [filters or Filters(), *([] if documents is None else [Filters(documents=tuple(documents))])]
-        scope = select(reader, restrictions, self._relative_to)
+        scope = select(reader, restrictions, self.relative_to)
         ids = None if scope.documents is None else tuple(sorted(scope.documents))
         return replace(asked, documents=ids, pages=scope.pages)
 
-    def _one(self, reader: Reader, document: str) -> DocumentInfo:
+    def one_document(self, reader: Reader, document: str) -> DocumentInfo:
         from research.store import select_one
 
-        return select_one(reader, document, self._relative_to)
+        return select_one(reader, document, self.relative_to)
 
-    def _least(self, score: float | None, confidence: str | float | None) -> Least:
+    def thresholds(self, score: float | None, confidence: str | float | None) -> Least:
         """What is wanted at least: as given, or as set."""
         from research.context import Least
 
