@@ -15,6 +15,7 @@ PACKAGES = (
     "chromadb",
     "filelock",
     "httpx",
+    "lazy-loader",
     "numpy",
     "onnxruntime",
     "pillow",

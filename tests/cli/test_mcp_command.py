@@ -274,14 +274,14 @@ def test_from_an_empty_index_to_an_answer(tmp_path: Path) -> None:
 
 NOISY = """
 import os, sys
-from research.index.index import Index
-totals = Index.totals
+from research.index.documents import Documents
+totals = Documents.totals
 def noisy(self):
     print("stray print")
     os.system("echo stray child")
     os.write(1, b"stray bytes\\n")
     return totals(self)
-Index.totals = noisy
+Documents.totals = noisy
 from cli.main import run_and_leave
 run_and_leave(["mcp", *sys.argv[1:]])
 """

@@ -109,10 +109,13 @@ def ways(index: Index) -> Iterator[tuple[str, Callable[[], Any]]]:  # noqa: PLR0
         yield "graph.near", lambda ref=ref: index.graph.near(ref, hops=3)
         yield "graph.show", lambda ref=ref: index.graph.show(ref, hops=3)
     made: list[str] = []
-    yield (
-        "packages.build",
-        lambda: made.append((package := index.packages.build(REQUEST)).context_package_id) or package,
-    )
+
+    def build() -> ContextPackage:
+        package = index.packages.build(REQUEST)
+        made.append(package.context_package_id)
+        return package
+
+    yield "packages.build", build
     yield "packages.get", lambda: index.packages.get(made[0])
     yield "packages.rebuild", lambda: index.packages.rebuild(made[0])
     yield "packages.list", index.packages.list
