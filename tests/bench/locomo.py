@@ -81,7 +81,7 @@ def _ask(index: Index, read: MemorySet, *, salience: bool = False) -> list[Asked
     found = []
     for question in read.questions:
         place, category = conversation_of(question), str(question.fields["category"])
-        recalled = index.recall(question.query, tenant=place, top_k=TOP, salience=salience, now=ends[place])
+        recalled = index.memories.recall(question.query, tenant=place, top_k=TOP, salience=salience, now=ends[place])
         found.append(_asked(place, category, _gold(question), recalled.memories))
     return found
 
@@ -132,10 +132,10 @@ def _means(hits: list[tuple[bool, bool]]) -> str:
 
 def _parts(index: Index, tenant: str, query: str) -> tuple[dict[str, Floats], list[str]]:
     """Every memory's sum in its parts, and the ids."""
-    memories = index._memory()
+    memories = index.memory_store()
     source = memories._source()
     with index.catalog.snapshot() as reader:
-        encoder = index._rooms.own_encoder(reader)
+        encoder = index.rooms.own_encoder(reader)
         view = source.views.get(reader, tenant, encoder.name)
         assert view is not None
         asking = read_question(view, query)
@@ -152,7 +152,7 @@ def _calibration(index: Index, read: MemorySet, unanswerable: Path) -> None:
     told: list[tuple[float, float]] = []
 
     def ask(query: str, tenant: str, gold: set[str]) -> None:
-        found = index.recall(query, tenant=tenant, top_k=TOP).memories
+        found = index.memories.recall(query, tenant=tenant, top_k=TOP).memories
         told.extend((each.score, float(bool(gold & {each.memory.id, *each.memory.also}))) for each in found)
 
     for question in read.questions:
@@ -177,14 +177,16 @@ def updates() -> None:
     with tempfile.TemporaryDirectory() as root, Index(Path(root) / "index") as index:
         for kind, days in (("old", 60), ("new", 3)):
             told = now - timedelta(days=days)
-            index.remember_batch({"text": p[kind], "id": f"{p['qid']}/{kind}", "created_at": told} for p in pairs)
+            index.memories.remember_batch(
+                {"text": p[kind], "id": f"{p['qid']}/{kind}", "created_at": told} for p in pairs
+            )
         for salience in (False, True):
             first = sum(_newer_first(index, pair, now, salience=salience) for pair in pairs)
             line(f"the newer one comes first, salience {'on' if salience else 'off'}", f"{first} of {len(pairs)}")
 
 
 def _newer_first(index: Index, pair: dict[str, str], now: datetime, *, salience: bool) -> bool:
-    found = index.recall(pair["query"], top_k=TOP, salience=salience, now=now).memories
+    found = index.memories.recall(pair["query"], top_k=TOP, salience=salience, now=now).memories
     ids = [each.memory.id for each in found]
     newer, older = f"{pair['qid']}/new", f"{pair['qid']}/old"
     return newer in ids and (older not in ids or ids.index(newer) < ids.index(older))

@@ -25,12 +25,14 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
     with open_index(tmp_path_factory.mktemp("updates")) as index:
         for kind, days in (("old", 60), ("new", 3)):
             at = NOW - timedelta(days=days)
-            index.remember_batch({"text": p[kind], "id": f"{p['qid']}/{kind}", "created_at": at} for p in PAIRS)
+            index.memories.remember_batch(
+                {"text": p[kind], "id": f"{p['qid']}/{kind}", "created_at": at} for p in PAIRS
+            )
         yield index
 
 
 def _newer_first(index: Index, pair: dict[str, str], *, salience: bool) -> bool:
-    found = index.recall(pair["query"], salience=salience, now=NOW).memories
+    found = index.memories.recall(pair["query"], salience=salience, now=NOW).memories
     ids = [each.memory.id for each in found]
     newer, older = f"{pair['qid']}/new", f"{pair['qid']}/old"
     return newer in ids and (older not in ids or ids.index(newer) < ids.index(older))
@@ -47,12 +49,12 @@ def test_with_recency_the_newer_one_wins(told: Index) -> None:
 
 
 def test_nothing_is_marked_by_a_guess(told: Index) -> None:
-    assert [memory.id for memory in told.memories() if memory.superseded_by] == []
+    assert [memory.id for memory in told.memories.list() if memory.superseded_by] == []
 
 
 def test_where_it_was_told_to_replace_the_older_one_it_stands_first(tmp_path: Path) -> None:
     with open_index(tmp_path) as index:
-        index.remember_batch({"text": pair["old"], "id": f"{pair['qid']}/old"} for pair in PAIRS)
+        index.memories.remember_batch({"text": pair["old"], "id": f"{pair['qid']}/old"} for pair in PAIRS)
         newer = ({"text": p["new"], "id": f"{p['qid']}/new", "replaces": f"{p['qid']}/old"} for p in PAIRS)
-        index.remember_batch(newer)
+        index.memories.remember_batch(newer)
         assert [pair["qid"] for pair in PAIRS if not _newer_first(index, pair, salience=False)] == []

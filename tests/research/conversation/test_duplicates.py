@@ -80,24 +80,26 @@ def test_it_matters_who_says_it_and_as_what() -> None:
 
 def test_near_ones_are_joined_with_their_vectors(tmp_path: Path) -> None:
     with open_index(tmp_path) as index:
-        first = index.remember("The meeting begins at 9")
-        second = index.remember("The meeting starts at 9")
-        third = index.remember("The meeting starts at 10")
+        first = index.memories.remember("The meeting begins at 9")
+        second = index.memories.remember("The meeting starts at 9")
+        third = index.memories.remember("The meeting starts at 10")
         assert second.outcome == "stored", "told at once, joined when it is known what it means"
-        index.maintain_memories()
-        assert index.memory(second.id).id == first.id
-        assert index.memory(first.id).also == (second.id,)
-        assert index.memory(third.id).joined_to == ""
+        index.memories.maintain()
+        assert index.memories.get(second.id).id == first.id
+        assert index.memories.get(first.id).also == (second.id,)
+        assert index.memories.get(third.id).joined_to == ""
         assert set(ids(index, "When does the meeting start?")) == {first.id, third.id}
 
 
 def test_a_joined_one_is_as_new_as_it_was_told_last(tmp_path: Path) -> None:
     with open_index(tmp_path) as index:
-        first = index.remember("I live in Kiel", created_at="2026-01-01", importance=0.2)
-        [bonn] = index.remember_batch([NewMemory("I moved to Bonn", created_at="2026-02-01", replaces=first.id)])
-        assert index.memory(first.id).superseded_by == bonn.id
-        index.remember("I live in Kiel.", created_at="2026-03-01", session="later")
-        again = index.memory(first.id)
+        first = index.memories.remember("I live in Kiel", created_at="2026-01-01", importance=0.2)
+        [bonn] = index.memories.remember_batch(
+            [NewMemory("I moved to Bonn", created_at="2026-02-01", replaces=first.id)]
+        )
+        assert index.memories.get(first.id).superseded_by == bonn.id
+        index.memories.remember("I live in Kiel.", created_at="2026-03-01", session="later")
+        again = index.memories.get(first.id)
         assert (again.created_at[:10], again.told_at[:10]) == ("2026-01-01", "2026-03-01")
         assert again.superseded_by == "", "what is told again may be so again"
 
@@ -105,8 +107,8 @@ def test_a_joined_one_is_as_new_as_it_was_told_last(tmp_path: Path) -> None:
 def test_different_ones_stay_apart_in_an_index(tmp_path: Path) -> None:
     with open_index(tmp_path) as index:
         for one, other in DIFFERENT:
-            index.remember_batch([one, other])
-        index.maintain_memories()
+            index.memories.remember_batch([one, other])
+        index.memories.maintain()
         texts = {text for pair in DIFFERENT for text in pair}
-        assert {memory.text for memory in index.memories() if not memory.joined_to} == texts
+        assert {memory.text for memory in index.memories.list() if not memory.joined_to} == texts
     assert encoder().dim == 384

@@ -69,64 +69,64 @@ def test_each_answers_as_if_it_were_alone(folder: Path, told: list[tuple[str, li
     number = next(_rounds)
     with open_index(folder / f"{number}-all") as together:
         for tenant, words, session in told:
-            together.remember(" ".join(words), tenant=tenant, session=session)
+            together.memories.remember(" ".join(words), tenant=tenant, session=session)
         for tenant in {tenant.strip() for tenant, _, _ in told}:
             with open_index(folder / f"{number}-{tenant or 'own'}") as alone:
                 for owner, words, session in told:
                     if owner.strip() == tenant:
-                        alone.remember(" ".join(words), tenant=tenant, session=session)
+                        alone.memories.remember(" ".join(words), tenant=tenant, session=session)
                 assert _seen(together, tenant, query) == _seen(alone, tenant, query)
 
 
 def _seen(index: Index, tenant: str, query: str) -> object:
-    found = index.recall(query, tenant=tenant)
+    found = index.memories.recall(query, tenant=tenant)
     ranked = [
         (each.memory.text, each.memory.session, round(each.score, 9), dict(each.parts)) for each in found.memories
     ]
-    known = [(m.text, m.session, bool(m.joined_to), bool(m.superseded_by)) for m in index.memories(tenant=tenant)]
+    known = [(m.text, m.session, bool(m.joined_to), bool(m.superseded_by)) for m in index.memories.list(tenant=tenant)]
     return ranked, sorted(known), found.searched
 
 
 def test_an_id_of_another_is_unknown(tmp_path: Path) -> None:
     with open_index(tmp_path) as index:
-        theirs = index.remember("a secret", tenant="ben", id="same")
-        index.remember("something else", tenant="anna", id="same")
-        other = index.remember("ben's own", tenant="ben")
-        assert index.memory("same", tenant="anna").text == "something else"
-        for call in (index.memory, index.forget):
+        theirs = index.memories.remember("a secret", tenant="ben", id="same")
+        index.memories.remember("something else", tenant="anna", id="same")
+        other = index.memories.remember("ben's own", tenant="ben")
+        assert index.memories.get("same", tenant="anna").text == "something else"
+        for call in (index.memories.get, index.memories.forget):
             with pytest.raises(NothingFoundError):
                 call(other.id, tenant="anna")
         with pytest.raises(NothingFoundError):
-            index.feedback(other.id, True, tenant="anna")
-        index.forget(tenant="anna", everything=True)
-        assert index.memory("same", tenant="ben").id == theirs.id
+            index.memories.feedback(other.id, True, tenant="anna")
+        index.memories.forget(tenant="anna", everything=True)
+        assert index.memories.get("same", tenant="ben").id == theirs.id
 
 
 def test_equal_texts_keys_and_ids_of_tenants_stay_apart(tmp_path: Path) -> None:
     with open_index(tmp_path) as index:
         for tenant in ("anna", "ben"):
-            memory = index.remember("I live in Kiel", tenant=tenant, key="k", id="i")
+            memory = index.memories.remember("I live in Kiel", tenant=tenant, key="k", id="i")
             assert memory.outcome == "stored"
-        index.remember_batch([NewMemory("I moved to Bonn", replaces="i")], tenant="ben")
-        assert index.memory("i", tenant="anna").superseded_by == ""
-        assert index.memory("i", tenant="ben").superseded_by
+        index.memories.remember_batch([NewMemory("I moved to Bonn", replaces="i")], tenant="ben")
+        assert index.memories.get("i", tenant="anna").superseded_by == ""
+        assert index.memories.get("i", tenant="ben").superseded_by
 
 
 def test_whoever_is_not_the_owner_has_their_own_whichever_they_name(tmp_path: Path) -> None:
     with open_index(tmp_path) as index:
         for tenant in ("anna", "ben"):
-            index.remember(f"the key of {tenant}", tenant=tenant, id="same")
+            index.memories.remember(f"the key of {tenant}", tenant=tenant, id="same")
         ben = index.acting_as(Principal("ben", "ben"))
-        assert [each.memory.text for each in ben.recall("key", tenant="anna").memories] == ["the key of ben"]
-        ben.forget("same", tenant="anna")
-        assert index.memory("same", tenant="anna").text == "the key of anna"
+        assert [each.memory.text for each in ben.memories.recall("key", tenant="anna").memories] == ["the key of ben"]
+        ben.memories.forget("same", tenant="anna")
+        assert index.memories.get("same", tenant="anna").text == "the key of anna"
 
 
 def test_a_crowd_of_them(tmp_path: Path) -> None:
     with open_index(tmp_path) as index:
         for number in range(40):
             batch = [NewMemory(f"fact {fact} of tenant {number}", id=f"{number}/{fact}") for fact in range(3)]
-            index.remember_batch(batch, tenant=f"t{number}")
+            index.memories.remember_batch(batch, tenant=f"t{number}")
         for number in range(40):
             found = ids(index, "fact of tenant", tenant=f"t{number}")
             assert sorted(found) == [f"{number}/{fact}" for fact in range(3)]

@@ -18,6 +18,7 @@ from research.governance.access import Principal
 from research.governance.labels import Labels
 from research.index import Index
 from research.models import WITHHELD
+from research.packages import ContextPackage
 from research.request import AskRequest
 from research.settings import Settings
 from research.sources import CONTEXT_TYPES
