@@ -210,7 +210,7 @@ def test_a_cold_question_loads_none_of_it(valued: Index) -> None:
 
     code = (
         "import sys; from research.index.index import Index\n"
-        "with Index.open(sys.argv[1]) as index: told = index.experiences; told.search_values('locks'); told.search('locks')\n"
+        "told = Index.open(sys.argv[1]).experiences; told.search_values('locks'); told.search('locks')\n"
         "print([name for name in sys.modules if name.startswith(('sklearn', 'scipy', 'joblib'))])"
     )
     done = subprocess.run([sys.executable, "-c", code, str(valued.root)], capture_output=True, text=True, check=False)
