@@ -113,12 +113,12 @@ class EmbeddedMemory:
 
     def warm_up(self) -> None:
         """Load the encoder and the memories before the first question."""
-        self._index.recall("hello", tenant=self._tenant or "", top_k=1)
+        self._index.memories.recall("hello", tenant=self._tenant or "", top_k=1)
 
     def tell(self, payload: Mapping[str, Any]) -> dict[str, Any]:
         given = _payload(payload)
         alone = {name: value for name, value in given.items() if name not in ("universe", "namespace")}
-        [memory] = self._index.remember_batch([self._new(alone, given)], tenant=self._owner(given))
+        [memory] = self._index.memories.remember_batch([self._new(alone, given)], tenant=self._owner(given))
         return {"ok": True, "id": memory.id, "outcome": memory.outcome}
 
     def tell_all(self, payload: Mapping[str, Any]) -> dict[str, Any]:
@@ -126,7 +126,9 @@ class EmbeddedMemory:
         listed = given.get("memories")
         if isinstance(listed, str | Mapping) or not isinstance(listed, Sequence):
             raise UsageError("memories must be a list", hint='{"tenant_id": "…", "memories": [{"text": "…"}]}')
-        told = self._index.remember_batch([self._new(each, given) for each in listed], tenant=self._owner(given))
+        told = self._index.memories.remember_batch(
+            [self._new(each, given) for each in listed], tenant=self._owner(given)
+        )
         return {"ok": True, "ids": [each.id for each in told], "outcomes": [each.outcome for each in told]}
 
     def evaluate(self, payload: Mapping[str, Any]) -> dict[str, Any]:
@@ -134,7 +136,7 @@ class EmbeddedMemory:
         query = given.get("query")
         if not isinstance(query, str):
             raise UsageError("query must be text", hint='{"query": "…", "top_k": 8}')
-        found = self._index.recall(
+        found = self._index.memories.recall(
             query,
             tenant=self._owner(given),
             top_k=TOP_K if given.get("top_k") is None else given["top_k"],
