@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from cli.options import Common
-    from research.governance import Loaded, MemoryAccessDecision
+    from research.governance import MemoryAccessDecision
 
 DETAILS = """
 Policies are written in Cedar (www.cedarpolicy.com). They are policy.cedar and policies/*.cedar beside your config.toml,
@@ -77,18 +77,14 @@ def _check(files: Sequence[str], given: Common) -> None:
     from contextlib import nullcontext
 
     from cli.output import say, write_document, write_line
-    from research.governance import check_file, read_policies
+    from research.governance import read_policies
 
     if len(files) > 1:
         raise UsageError("check takes one file or folder", hint="ctx policy check FILE")
     index = index_for(given)
-    loaded: Loaded | None
-    notes: list[str] = []
     with index.unrestricted().catalog.snapshot() if index.exists else nullcontext() as reader:
-        if files:
-            loaded, notes = check_file(files[0], reader, index.root)
-        else:
-            loaded = read_policies(index.settings.policy, reader, index.root)
+        setting = files[0] if files else index.settings.policy
+        loaded, notes = read_policies(setting, reader, index.root, anywhere=bool(files))
     names = loaded.names if loaded is not None else ()
     if given.as_json:
         paths = [str(path) for path in loaded.paths] if loaded is not None else []

@@ -112,7 +112,8 @@ def _is_safe(path: Path, safe_folders: Collection[str]) -> bool:
 
 
 T = TypeVar("T")
-_Identity = tuple[int, int, int, int, int]
+Identity = tuple[int, int, int, int, int]
+"""What changes when a file does."""
 
 SUMS = "SHA256SUMS"
 
@@ -198,13 +199,22 @@ def locked(path: Path) -> Iterator[None]:
         lock.release()
 
 
+def identity_of(status: os.stat_result) -> Identity:
+    return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+
+def is_settled(identity: Identity) -> bool:
+    """Whether the file's next change would give it another identity."""
+    return time.time_ns() - identity[3] >= _TICK_NS
+
+
 class Followed(Generic[T]):
     """What a file says, read again whenever it is another file or has changed. One that is missing, unsafe or damaged
     says `nothing`; why stands in the log, once."""
 
     def __init__(self, path: Path, load: Callable[[], T], nothing: T) -> None:
         self._path, self._load, self._nothing = path, load, nothing
-        self._read: tuple[_Identity | None, T] = (None, nothing)
+        self._read: tuple[Identity | None, T] = (None, nothing)
 
     def value(self) -> T:
         try:
@@ -212,12 +222,11 @@ class Followed(Generic[T]):
         except (OSError, ValueError):
             self._read = (None, self._nothing)
             return self._nothing
-        now = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+        now = identity_of(status)
         seen, value = self._read
         if seen != now:
             value = self._load_or_nothing()
-            unsure = time.time_ns() - status.st_mtime_ns < _TICK_NS and value != self._nothing
-            self._read = (None if unsure else now, value)
+            self._read = (now if is_settled(now) or value == self._nothing else None, value)
         return value
 
     def _load_or_nothing(self) -> T:

@@ -32,11 +32,17 @@ if TYPE_CHECKING:
     from research.governance.enforce import PolicyAccess
     from research.governance.findings import Finding, Placeholders
     from research.governance.keys import find_keys
-    from research.governance.labels import Label, Labels, Proposal, mark_of
+    from research.governance.labels import Label, Labels, Proposal, mark_of, resources_of
     from research.governance.masking import SecretMasker, known_secrets
     from research.governance.people import PresidioRedactor
-    from research.governance.policy import Loaded, MemoryAccessPolicy, check_file, check_policy, read_policies
-    from research.governance.policy_files import check_encoder, has_policies
+    from research.governance.policy import (
+        Loaded,
+        MemoryAccessPolicy,
+        check_encoder,
+        check_policy,
+        has_policies,
+        read_policies,
+    )
     from research.governance.redaction import (
         SECRETS,
         BaseRedactor,
@@ -47,7 +53,6 @@ if TYPE_CHECKING:
         open_redactor,
         redactor_of,
     )
-    from research.governance.resources import resources_of
 else:
     __getattr__, __dir__, __all__ = exports(
         __name__,
@@ -60,15 +65,13 @@ else:
             "enforce": "PolicyAccess",
             "findings": "Finding Placeholders",
             "keys": "find_keys",
-            "labels": "Label Labels Proposal mark_of",
+            "labels": "Label Labels Proposal mark_of resources_of",
             "masking": "SecretMasker known_secrets",
-            "policy": "Loaded MemoryAccessPolicy PolicyError check_file check_policy read_policies",
-            "policy_files": "check_encoder has_policies",
+            "policy": "Loaded MemoryAccessPolicy PolicyError check_encoder check_policy has_policies read_policies",
             "people": "PresidioRedactor",
             "redaction": (
                 "BaseRedactor NoopRedactor Redacted RedactionError RedactorProtocol SECRETS SafeRedactor open_redactor "
                 "redactor_of"
             ),
-            "resources": "resources_of",
         },
     )

@@ -25,6 +25,9 @@ reference alone, unless `read_text` is permitted, too. `send`: also to a model t
 CLASSIFICATIONS = ("Public", "Internal", "Confidential", "Restricted")
 """The strictest last; those that the catalog takes (`store.catalog.labels`)."""
 
+UNKNOWN = "unknown"
+"""The kind of a resource that there is not; no policy is asked about it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Principal:

@@ -113,7 +113,7 @@ class PolicyAccess:
     ) -> MemoryAccessDecision:
         """One decision for the set, in order of the refs; `reader` is of the whole catalog. Never raises for a policy
         or an engine that fails: then everything is denied, and `problem` says why. It is not recorded."""
-        from research.governance.resources import resources_of
+        from research.governance.labels import resources_of
 
         who = principal or self.principal
         resources = resources_of(reader, refs, who, default=self._settings.default_classification)

@@ -4,32 +4,36 @@ Without a policy file the owner of a thing reads it, and nobody else reads anyth
 everybody, the owner included: nothing without a permit, and a forbid wins. Whatever goes wrong (a policy that does not
 parse, a file that is gone, an engine that is missing or fails) denies everything and is told as `problem`.
 
-Whether the policy can be used, for `ctx doctor` and `ctx policy check`.
-
-Cedar: policies parsed and checked against what ctx tells it, and asked about many things at once.
-
 principal  User::"<name>"   tenant, owner
 resource   Item::"<ref>"    ref, kind, path, tags, classification, level (0 to 3), status, module, project, tenant,
                             owner (whether it is the principal's own)
 action     Action::"read", "read_redacted", "read_text", "send"
+
+The setting `policy` names a file or a folder of `*.cedar`; without it they are `policy.cedar` and `policies/*.cedar`
+beside the user's config.toml. A document may say anything, and lies in a folder that others may fill: so no policy is
+read from a place that was ingested, nor one that somebody else could write.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
+import shlex
+import stat
 import threading
-import time
 import uuid
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from research.errors import PolicyError
+from research.errors import EncoderNotAllowed, PolicyError
+from research.files import Identity, identity_of, is_inside, is_settled, read_checked, user_config
 from research.governance.access import (
     CLASSIFICATIONS,
+    UNKNOWN,
     Action,
     Effect,
     MemoryAccessDecision,
@@ -37,17 +41,17 @@ from research.governance.access import (
     Resource,
     Ruling,
 )
-from research.governance.policy_files import Identity, PolicyText, check_place, find_policies, identities, read_policy
 from research.reports import Check
+from research.text import one_line
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from research.settings import Settings
     from research.store import Reader
 
 INSTALL = "pip install 'ctx-research[govern]'"
 _CHECK = "see: ctx policy check"
+_LARGEST = 1 << 20  # bytes of a file
+_MOST = 500  # files
 
 SCHEMA = """
 entity User = { tenant: String, owner: Bool };
@@ -58,13 +62,8 @@ entity Item = {
 action "read", "read_redacted", "read_text", "send" appliesTo { principal: User, resource: Item };
 """
 
-
-class Answer(NamedTuple):
-    """What the engine says of one thing. `error`: a policy could not be evaluated for it, which is a denial."""
-
-    allowed: bool
-    policies: tuple[str, ...]
-    error: bool = False
+OWNER_RULE = "owner"
+"""What decides where there is no policy file, and the beginning of its revision."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,147 +78,6 @@ class Loaded:
     problem: str = ""
 
 
-def is_own(principal: Principal, resource: Resource) -> bool:
-    """Whether a thing is the principal's own. What has no tenant is the owner's."""
-    return resource.tenant == principal.tenant if resource.tenant else principal.owner
-
-
-def load_policies(texts: Sequence[PolicyText]) -> Loaded:
-    """Parsed and checked against the schema: a misspelt attribute or action is an error now, and no surprise later.
-    Raises `PolicyError` that names file and policy."""
-    cedar = _cedar()
-    schema = cedar.Schema.from_str(SCHEMA)
-    named: dict[str, Any] = {}
-    for each in texts:
-        try:
-            checked = cedar.validate_policies(each.text, schema)
-            parsed = json.loads(cedar.policies_to_json_str(each.text)) if checked.validation_passed else {}
-        except ValueError as error:
-            raise PolicyError(f"{each.path} does not parse: {_line(error)}", hint=_CHECK) from None
-        if not checked.validation_passed:
-            raise _invalid(each, checked.errors[0])
-        if parsed.get("templates"):
-            raise PolicyError(
-                f"{each.path} has a policy with ?principal or ?resource, which decides nothing", hint=_CHECK
-            )
-        for number, policy in enumerate(parsed["staticPolicies"].values(), start=1):
-            place = f"{each.name}#{number}"
-            name = str((policy.get("annotations") or {}).get("id") or place)
-            named[name if name not in named else f"{name} ({place})"] = policy
-    try:
-        engine = cedar.PolicySet.from_json_str(
-            json.dumps({"staticPolicies": named, "templates": {}, "templateLinks": []})
-        )
-    except ValueError as error:
-        raise PolicyError(f"the policies cannot be used together: {_line(error)}", hint=_CHECK) from None
-    told = json.dumps([(str(each.path), each.text) for each in texts])
-    parsed = json.dumps(list(named.values()))
-    by_ref = '"ref"' in parsed or '"Item"' in parsed  # as Cedar itself has read them, however they are written
-    return Loaded(f"cedar-{digest(told)}", tuple(each.path for each in texts), tuple(named), engine, by_ref)
-
-
-def _invalid(text: PolicyText, error: Any) -> PolicyError:
-    """Cedar counts policies from 0 and calls them policy0, wherever they stand."""
-    number = str(error.policy_id).removeprefix("policy")
-    which = f", policy {int(number) + 1}" if number.isdecimal() else " does not parse"
-    why = _line(error.error).removeprefix(f"for policy `{error.policy_id}`, ").removeprefix("Policy parse error: ")
-    return PolicyError(f"{text.path}{which}: {why}", hint=_CHECK)
-
-
-class CedarRequest:
-    """Cedar with the things of one decision. Ids and attributes are handed over as JSON, so that nothing in a ref can
-    read like a policy."""
-
-    def __init__(self, policies: Any, principal: Principal, resources: Sequence[Resource]) -> None:
-        self._policies = policies
-        self._principal = {"type": "User", "id": principal.name}
-        attributes = {"tenant": principal.tenant, "owner": principal.owner}
-        entities = [
-            {"uid": self._principal, "attrs": attributes, "parents": []},
-            *({"uid": _uid(each.ref), "attrs": _attributes(principal, each), "parents": []} for each in resources),
-        ]
-        try:
-            self._entities = _cedar().Entities.from_json_str(json.dumps(entities))
-        except Exception as error:  # noqa: BLE001  whatever the engine does, nothing is released
-            raise _broken(error) from None
-
-    def answers(self, action: Action, refs: Sequence[str]) -> dict[str, Answer]:
-        if not refs:
-            return {}
-        kind = {"type": "Action", "id": action}
-        requests = [{"principal": self._principal, "action": kind, "resource": _uid(ref)} for ref in refs]
-        try:
-            results = _cedar().is_authorized_batch(requests, self._policies, self._entities)
-            found = [
-                Answer(
-                    result.allowed and not result.diagnostics.errors,
-                    tuple(sorted(result.diagnostics.reasons)),
-                    bool(result.diagnostics.errors),
-                )
-                for result in results
-            ]
-        except Exception as error:  # noqa: BLE001
-            raise _broken(error) from None
-        if len(found) != len(refs):
-            raise PolicyError("the policy engine gave another number of answers than it was asked for")
-        return dict(zip(refs, found, strict=True))
-
-
-def _uid(ref: str) -> dict[str, str]:
-    return {"type": "Item", "id": ref}
-
-
-def _attributes(principal: Principal, resource: Resource) -> dict[str, Any]:
-    return {
-        "ref": resource.ref,
-        "kind": resource.kind,
-        "path": resource.path,
-        "tags": sorted(resource.tags),
-        "classification": resource.classification,
-        "level": CLASSIFICATIONS.index(resource.classification),
-        "status": resource.status,
-        "module": resource.module,
-        "project": resource.project,
-        "tenant": resource.tenant,
-        "owner": is_own(principal, resource),
-    }
-
-
-def _cedar() -> Any:
-    try:
-        import cedarpy
-    except ImportError:
-        raise PolicyError(
-            "there is a policy, and the engine that decides by it is not installed", hint=INSTALL
-        ) from None
-    return cedarpy
-
-
-def _broken(error: Exception) -> PolicyError:
-    """Without its words: they may quote what it was given."""
-    return PolicyError(f"the policy engine failed: {type(error).__name__}", hint=_CHECK)
-
-
-def digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:32]
-
-
-def _line(error: object) -> str:
-    from research.text import one_line
-
-    return one_line(" ".join(str(error).split()))[:300]
-
-
-OWNER_RULE = "owner"
-"""What decides where there is no policy file, and the beginning of its revision."""
-
-UNKNOWN = "unknown"
-"""The kind of a resource that there is not; no policy is asked about it."""
-
-# A file that changes twice within a tick of the file system's clock looks the same; some clocks tick every two seconds.
-_TICK_NS = 2_000_000_000
-
-
 class MemoryAccessPolicy:
     """The policies of one user, followed as their files change. May be used by many threads."""
 
@@ -228,7 +86,7 @@ class MemoryAccessPolicy:
         that no policy may lie in."""
         self._setting, self._config, self._index = setting, config, index
         self._lock = threading.Lock()
-        self._seen: tuple[Identity, ...] | None = None
+        self._seen: dict[Path, Identity] | None = None
         self._loaded: Loaded | None = None
         self._in_force = False  # whether there ever were files
 
@@ -272,10 +130,10 @@ class MemoryAccessPolicy:
         if not problem:
             try:
                 for path in loaded.paths:
-                    check_place(path, reader, self._config, self._index)
+                    _check_place(path, reader, self._config, self._index)
                 rulings = _rulings(loaded, principal, resources, action)
             except PolicyError as error:
-                problem = _told(error)
+                problem = _problem(error)
         if problem:
             rulings = [Ruling(resource, "deny") for resource in resources]
         return MemoryAccessDecision(
@@ -290,7 +148,7 @@ class MemoryAccessPolicy:
         )
 
     def _follow(self) -> Loaded:
-        paths = find_policies(self._setting, self._config)
+        paths = _find(self._setting, self._config)
         if not paths:
             # Files that were in force and are gone are no permission: an editor may be about to write them anew.
             if self._in_force:
@@ -300,104 +158,339 @@ class MemoryAccessPolicy:
             self._loaded = Loaded(OWNER_RULE)
             return self._loaded
         self._in_force = True
-        seen = identities(paths)
+        try:
+            seen = {path: identity_of(path.stat()) for path in paths}
+        except OSError as error:
+            raise _unreadable(Path(error.filename), error) from None
         if self._loaded is None or self._loaded.problem or seen != self._seen:
-            texts = [read_policy(path) for path in paths]
-            self._loaded = load_policies(texts)
-            unsure = time.time_ns() - max(each[4] for each in seen) < _TICK_NS
-            self._seen = None if unsure else seen
+            self._loaded = _load([(path, _read(path)) for path in paths])
+            self._seen = seen if all(map(is_settled, seen.values())) else None
         return self._loaded
 
     def _failed(self, error: PolicyError) -> Loaded:
         from research.observe import logger_of
 
-        problem = _told(error)
+        problem = _problem(error)
         if self._loaded is None or self._loaded.problem != problem:
             logger_of("governance").warning("everything is denied: %s", problem)
         self._in_force, self._seen = True, None
-        self._loaded = Loaded(f"none-{digest(problem)}", problem=problem)
+        self._loaded = Loaded(f"none-{_digest(problem)}", problem=problem)
         return self._loaded
 
 
-def _rulings(loaded: Loaded, principal: Principal, resources: Sequence[Resource], action: Action) -> list[Ruling]:
-    known = {each.ref: each for each in resources if each.kind != UNKNOWN}
-    if loaded.engine is None:
-        own = {ref for ref, each in known.items() if is_own(principal, each)}
-        return [Ruling(each, "allow" if each.ref in own else "deny", (OWNER_RULE,)) for each in resources]
-    # Things that are alike to the policies are decided about once, in the name of the first of them.
-    alike: dict[Hashable, str] = {}
-    first = {ref: alike.setdefault(_facts(each, by_ref=loaded.by_ref), ref) for ref, each in known.items()}
-    asked = CedarRequest(loaded.engine, principal, [known[ref] for ref in alike.values()])
-    whole = asked.answers(action, list(alike.values()))
-    redacted: dict[str, Answer] = {}
-    texts: dict[str, Answer] = {}
-    if action == "read":
-        left = [ref for ref, each in whole.items() if not (each.allowed or each.error)]
-        redacted = asked.answers("read_redacted", left)
-        texts = asked.answers("read_text", [ref for ref, each in redacted.items() if each.allowed])
-    rulings = []
-    for each in resources:
-        effect: Effect = "deny"
-        ref, text = first.get(each.ref, ""), False
-        answer = whole.get(ref, Answer(False, ()))
-        if answer.allowed:
-            effect = "allow"
-        elif ref in redacted:
-            if redacted[ref].allowed:
-                effect, answer, text = "redact", redacted[ref], texts[ref].allowed
-            else:
-                both = (*answer.policies, *redacted[ref].policies)
-                answer = Answer(False, tuple(dict.fromkeys(both)))
-        rulings.append(Ruling(each, effect, answer.policies, text))
-    return rulings
-
-
-def _facts(resource: Resource, *, by_ref: bool) -> Hashable:
-    """All that a policy is told of a thing; with its name only where a policy speaks of names."""
-    return resource if by_ref else replace(resource, ref="")
-
-
-def _told(error: PolicyError) -> str:
-    return f"{error.message}; {error.hint}" if error.hint else error.message
-
-
-def read_policies(setting: str, reader: Reader | None = None, index: Path | None = None) -> Loaded | None:
-    """The policies that a setting names, or those of the user's config folder; None: there are none. Raises
-    `PolicyError` with what is wrong."""
-    paths = find_policies(setting)
-    for path in paths:
-        check_place(path, reader, index=index)
-    return load_policies([read_policy(path) for path in paths]) if paths else None
-
-
-def check_file(name: str, reader: Reader | None, index: Path) -> tuple[Loaded, list[str]]:
-    """The policies of a file or folder, wherever it lies; and why they would not be used from there. Raises
-    `PolicyError` where they are not well written."""
-    texts, notes = [], []
-    for path in find_policies(name):
-        try:
-            check_place(path, reader, index=index)
-            texts.append(read_policy(path))
-        except PolicyError as error:
-            notes.append(error.message)
-            texts.append(PolicyText(path, path.name, _text(path, error)))
-    return load_policies(texts), notes
-
-
-def _text(path: Path, refused: PolicyError) -> str:
+def has_policies(setting: str) -> bool:
+    """Whether there is anything to be held to, be it a policy that is named and not there."""
     try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        raise refused from None
+        return bool(_find(setting))
+    except PolicyError:
+        return True
+
+
+def read_policies(
+    setting: str, reader: Reader | None = None, index: Path | None = None, *, anywhere: bool = False
+) -> tuple[Loaded | None, list[str]]:
+    """The policies that a setting names, or those of the user's config folder, or None; `anywhere`: wherever they lie,
+    and why they would not be used from there. Raises `PolicyError` with what is wrong."""
+    texts, notes = [], []
+    for path in _find(setting):
+        try:
+            _check_place(path, reader, index=index)
+            texts.append((path, _read(path)))
+        except PolicyError as error:
+            if not anywhere:
+                raise
+            try:
+                texts.append((path, path.read_text(encoding="utf-8")))
+            except (OSError, UnicodeDecodeError):
+                raise error from None
+            notes.append(error.message)
+    return _load(texts) if texts else None, notes
 
 
 def check_policy(settings: Settings, reader: Reader | None, index: Path) -> list[Check]:
-    """Nothing is told where there is no policy."""
+    """For the doctor. Nothing is told where there is no policy."""
     try:
-        loaded = read_policies(settings.policy, reader, index)
+        loaded, _ = read_policies(settings.policy, reader, index)
     except PolicyError as error:
         return [Check("policy", "error", f"everything is denied: {error.message}", error.hint)]
     if loaded is None:
         return []
     files = ", ".join(str(path) for path in loaded.paths)
     return [Check("policy", "ok", f"{len(loaded.names)} policies in {files}")]
+
+
+def check_encoder(name: str, settings: Settings) -> None:
+    """Raise EncoderNotAllowed for an encoder at an address where a policy is in force. It would be sent all that is
+    ingested, and no policy can decide that piece by piece: things are labelled after they were read."""
+    from research.addresses import is_encoder_address, same_encoder
+
+    if not is_encoder_address(name) or not has_policies(settings.policy):
+        return
+    if any(name == allowed or same_encoder(name, allowed) for allowed in settings.allowed_encoders):
+        return
+    raise EncoderNotAllowed(
+        f"a policy is in force, and {name} would be sent the text of everything that is ingested",
+        hint=f"use the embedded encoder; or, if all of it may go there: allowed_encoders = [{json.dumps(name)}]",
+    )
+
+
+def _load(texts: Sequence[tuple[Path, str]]) -> Loaded:
+    """Parsed and checked against the schema: a misspelt attribute or action is an error now, and no surprise later.
+    Raises `PolicyError` that names file and policy."""
+    cedar = _cedar()
+    schema = cedar.Schema.from_str(SCHEMA)
+    named: dict[str, Any] = {}
+    for path, text in texts:
+        try:
+            checked = cedar.validate_policies(text, schema)
+            parsed = json.loads(cedar.policies_to_json_str(text)) if checked.validation_passed else {}
+        except ValueError as error:
+            raise PolicyError(f"{path} does not parse: {_line(error)}", hint=_CHECK) from None
+        if not checked.validation_passed:
+            raise _invalid(path, checked.errors[0])
+        if parsed.get("templates"):
+            raise PolicyError(f"{path} has a policy with ?principal or ?resource, which decides nothing", hint=_CHECK)
+        for number, policy in enumerate(parsed["staticPolicies"].values(), start=1):
+            place = f"{path.name}#{number}"
+            name = str((policy.get("annotations") or {}).get("id") or place)
+            named[name if name not in named else f"{name} ({place})"] = policy
+    try:
+        engine = cedar.PolicySet.from_json_str(
+            json.dumps({"staticPolicies": named, "templates": {}, "templateLinks": []})
+        )
+    except ValueError as error:
+        raise PolicyError(f"the policies cannot be used together: {_line(error)}", hint=_CHECK) from None
+    revision = f"cedar-{_digest(json.dumps([(str(path), text) for path, text in texts]))}"
+    parsed = json.dumps(list(named.values()))
+    by_ref = '"ref"' in parsed or '"Item"' in parsed  # as Cedar itself has read them, however they are written
+    return Loaded(revision, tuple(path for path, _ in texts), tuple(named), engine, by_ref)
+
+
+def _invalid(path: Path, error: Any) -> PolicyError:
+    """Cedar counts policies from 0 and calls them policy0, wherever they stand."""
+    number = str(error.policy_id).removeprefix("policy")
+    which = f", policy {int(number) + 1}" if number.isdecimal() else " does not parse"
+    why = _line(error.error).removeprefix(f"for policy `{error.policy_id}`, ").removeprefix("Policy parse error: ")
+    return PolicyError(f"{path}{which}: {why}", hint=_CHECK)
+
+
+class _Answer(NamedTuple):
+    """What the engine says of one thing. `error`: a policy could not be evaluated for it, which is a denial."""
+
+    allowed: bool = False
+    policies: tuple[str, ...] = ()
+    error: bool = False
+
+
+class _CedarRequest:
+    """Cedar with the things of one decision. Ids and attributes are handed over as JSON, so that nothing in a ref can
+    read like a policy."""
+
+    def __init__(self, policies: Any, principal: Principal, resources: Sequence[Resource]) -> None:
+        self._policies = policies
+        self._principal = {"type": "User", "id": principal.name}
+        attributes = {"tenant": principal.tenant, "owner": principal.owner}
+        entities = [
+            {"uid": self._principal, "attrs": attributes, "parents": []},
+            *({"uid": _uid(each.ref), "attrs": _attributes(principal, each), "parents": []} for each in resources),
+        ]
+        try:
+            self._entities = _cedar().Entities.from_json_str(json.dumps(entities))
+        except Exception as error:  # noqa: BLE001  whatever the engine does, nothing is released
+            raise _broken(error) from None
+
+    def answers(self, action: Action, refs: Sequence[str]) -> dict[str, _Answer]:
+        if not refs:
+            return {}
+        kind = {"type": "Action", "id": action}
+        requests = [{"principal": self._principal, "action": kind, "resource": _uid(ref)} for ref in refs]
+        try:
+            results = [
+                (result.allowed, tuple(sorted(result.diagnostics.reasons)), bool(result.diagnostics.errors))
+                for result in _cedar().is_authorized_batch(requests, self._policies, self._entities)
+            ]
+        except Exception as error:  # noqa: BLE001
+            raise _broken(error) from None
+        if len(results) != len(refs):
+            raise PolicyError("the policy engine gave another number of answers than it was asked for")
+        found = [_Answer(allowed and not error, reasons, error) for allowed, reasons, error in results]
+        return dict(zip(refs, found, strict=True))
+
+
+def _rulings(loaded: Loaded, principal: Principal, resources: Sequence[Resource], action: Action) -> list[Ruling]:
+    known = {each.ref: each for each in resources if each.kind != UNKNOWN}
+    if loaded.engine is None:
+        own = {ref for ref, each in known.items() if _is_own(principal, each)}
+        return [Ruling(each, "allow" if each.ref in own else "deny", (OWNER_RULE,)) for each in resources]
+    # Things that are alike to the policies are decided about once, in the name of the first of them: a thing's name
+    # counts only where a policy speaks of names.
+    alike: dict[Hashable, str] = {}
+    first = {
+        ref: alike.setdefault(each if loaded.by_ref else replace(each, ref=""), ref) for ref, each in known.items()
+    }
+    cedar = _CedarRequest(loaded.engine, principal, [known[ref] for ref in alike.values()])
+    whole = cedar.answers(action, list(alike.values()))
+    redacted: dict[str, _Answer] = {}
+    texts: dict[str, _Answer] = {}
+    if action == "read":
+        left = [ref for ref, each in whole.items() if not (each.allowed or each.error)]
+        redacted = cedar.answers("read_redacted", left)
+        texts = cedar.answers("read_text", [ref for ref, each in redacted.items() if each.allowed])
+    rulings = []
+    for each in resources:
+        effect: Effect = "deny"
+        ref = first.get(each.ref, "")
+        answer, masked = whole.get(ref, _Answer()), redacted.get(ref, _Answer())
+        policies = answer.policies
+        if answer.allowed:
+            effect = "allow"
+        elif masked.allowed:
+            effect, policies = "redact", masked.policies
+        else:
+            policies = tuple(dict.fromkeys((*policies, *masked.policies)))
+        rulings.append(Ruling(each, effect, policies, ref in texts and texts[ref].allowed))
+    return rulings
+
+
+def _is_own(principal: Principal, resource: Resource) -> bool:
+    """Whether a thing is the principal's own. What has no tenant is the owner's."""
+    return resource.tenant == principal.tenant if resource.tenant else principal.owner
+
+
+def _uid(ref: str) -> dict[str, str]:
+    return {"type": "Item", "id": ref}
+
+
+def _attributes(principal: Principal, resource: Resource) -> dict[str, Any]:
+    facts = {each.name: getattr(resource, each.name) for each in fields(resource)}
+    level = CLASSIFICATIONS.index(resource.classification)
+    return {**facts, "tags": sorted(resource.tags), "level": level, "owner": _is_own(principal, resource)}
+
+
+def _cedar() -> Any:
+    try:
+        import cedarpy
+    except ImportError:
+        raise PolicyError(
+            "there is a policy, and the engine that decides by it is not installed", hint=INSTALL
+        ) from None
+    return cedarpy
+
+
+def _broken(error: Exception) -> PolicyError:
+    """Without its words: they may quote what it was given."""
+    return PolicyError(f"the policy engine failed: {type(error).__name__}", hint=_CHECK)
+
+
+def _find(setting: str, config: Path | None = None) -> list[Path]:
+    """The files there are, in order; none at all is no policy. Raises `PolicyError` where one is named that is not
+    there, or a folder cannot be looked into."""
+    if setting:
+        place = Path(setting).expanduser().absolute()
+        found = _in_folder(place) if place.is_dir() else [place] if _is_there(place) else []
+        if not found:
+            raise PolicyError(
+                f"the setting policy names {place}, and there is no policy there",
+                hint=f"write one: ctx policy example > {shlex.quote(str(place))}",
+            )
+        return found
+    folder = config or user_config().parent
+    single = folder / "policy.cedar"
+    return [*([single] if _is_there(single) else []), *_in_folder(folder / "policies")]
+
+
+def _in_folder(folder: Path) -> list[Path]:
+    try:
+        found = sorted(path for path in folder.iterdir() if path.suffix == ".cedar" and not path.name.startswith("."))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise _unreadable(folder, error) from None
+    if len(found) > _MOST:
+        raise PolicyError(f"{folder} has more than {_MOST} policies", hint="join some of them into one file")
+    return found
+
+
+def _is_there(path: Path) -> bool:
+    """Also a link that leads nowhere: it is meant to be a policy, and is none."""
+    try:
+        return bool(path.lstat())
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise _unreadable(path, error) from None
+
+
+def _read(path: Path) -> str:
+    """Its content, if the file and the folder it lies in are the user's own."""
+
+    def check(status: os.stat_result) -> None:
+        if not stat.S_ISREG(status.st_mode):
+            raise PolicyError(f"the policy {path} is no file", hint="name a file, or a folder of *.cedar")
+        _check_owner(f"the policy {path}", path, status)
+        for folder in {path.parent, Path(os.path.realpath(path)).parent}:
+            if not (around := folder.stat()).st_mode & stat.S_ISVTX:  # there nobody may replace what is another's
+                _check_owner(f"the folder {folder}, where a policy lies,", folder, around)
+
+    try:
+        content = read_checked(path, check, most=_LARGEST + 1)
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    if len(content) > _LARGEST:
+        raise PolicyError(f"{path} is larger than a policy would be ({_LARGEST:,} bytes)")
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError:
+        raise PolicyError(f"{path} is no text in UTF-8", hint="write it anew: ctx policy example") from None
+
+
+def _check_owner(what: str, path: Path, status: os.stat_result) -> None:
+    if status.st_uid not in (os.geteuid(), 0):
+        raise PolicyError(
+            f"{what} belongs to another user (user id {status.st_uid})", hint="use a policy that is your own"
+        )
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise PolicyError(
+            f"{what} can be written by others (mode {stat.S_IMODE(status.st_mode):o})",
+            hint=f"chmod go-w {shlex.quote(str(path))}",
+        )
+
+
+def _check_place(path: Path, reader: Reader | None, config: Path | None = None, index: Path | None = None) -> None:
+    """Raise `PolicyError` for a file that lies where documents come from. The user's config folder is nobody else's,
+    even if the home folder around it was ingested; a link that leads out of it is looked at where it leads."""
+    from research.store import ingested_around, stored_text
+
+    own = config or user_config().parent
+    real = Path(os.path.realpath(path))
+    places: list[str] = []
+    if index is not None and is_inside(real, index):
+        places.append(str(index))
+    if reader is not None:
+        places += [place for name in {str(real), str(path)} for place in ingested_around(reader, stored_text(name))]
+    if is_inside(real, own):
+        places = [place for place in places if is_inside(Path(place), own)]
+    if places:
+        raise PolicyError(
+            f"the policy {path} is not used: it lies in {places[0]}, which was ingested",
+            hint=f"move it to {own}, or to a folder without documents",
+        )
+
+
+def _unreadable(path: Path, error: OSError) -> PolicyError:
+    return PolicyError(
+        f"the policy {path} cannot be read: {error.strerror or type(error).__name__}",
+        hint="see that it is there and yours to read; nothing is released without it",
+    )
+
+
+def _problem(error: PolicyError) -> str:
+    return f"{error.message}; {error.hint}" if error.hint else error.message
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:32]
+
+
+def _line(error: object) -> str:
+    return one_line(" ".join(str(error).split()))[:300]

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from research.governance import Principal
 from research.governance.access import CLASSIFICATIONS
-from research.governance.labels import proposals
 from research.store import RestrictedCatalog, totals
 from tests.bench.table import line, title
 from tests.research.governance.governed_index import EXAMPLE, GovernedIndex
@@ -37,7 +36,7 @@ def run() -> None:
             line("first decision, Cedar loaded", f"{_milliseconds(lambda: access.decide(reader, refs), 1):.1f} ms")
             line("decision, p50", f"{_milliseconds(lambda: access.decide(reader, refs)):.1f} ms", "goal 50 ms")
             begun = time.perf_counter()
-            proposals(reader)
+            made.labels.proposals()
             line("marks looked for on all pages", f"{time.perf_counter() - begun:.2f} s")
         seen = RestrictedCatalog(made.catalog, access.see, lambda: access.revision)
         line("what may be seen, looked up for the first time", f"{_milliseconds(lambda: _look(seen), 1):.0f} ms")

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from research.errors import NothingFoundError, UsageError
 from research.governance.access import CLASSIFICATIONS, Principal
-from research.governance.labels import facts_of, path_matcher, strictest
-from research.governance.resources import resources_of
+from research.governance.labels import facts_of, path_matcher, resources_of, strictest
 from research.store import Label, NewItem, fold, forget_path, get_document, memory_writes, note_file, rename_document
 from research.store.catalog import item_writes, labels
 from research.store.catalog.document_writes import remove_document
@@ -125,7 +124,7 @@ def test_what_cannot_be_a_label_is_refused(made: GovernedIndex) -> None:
 
 @given(st.lists(st.sampled_from([*CLASSIFICATIONS, "Nonsense"])))
 def test_the_strictest_holds_and_nonsense_is_the_strictest(levels: list[str]) -> None:
-    found = facts_of([Label("t", "classification", level) for level in levels], "Internal").classification
+    found = facts_of([Label("t", "classification", level) for level in levels], "Internal")["classification"]
     known = [CLASSIFICATIONS.index(each) if each in CLASSIFICATIONS else 3 for each in levels]
     assert found == (CLASSIFICATIONS[max(known)] if known else "Internal")
     assert strictest(levels) == ("" if not levels else found)

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from research.governance.access import MemoryAccessDecision, Principal
+from research.governance.labels import resources_of
 from research.governance.policy import MemoryAccessPolicy
-from research.governance.resources import resources_of
 from research.store import FileStamp, add_document
 from tests.research.governance.governed_index import EVERYTHING, EXAMPLE, GovernedIndex
 
