@@ -270,8 +270,7 @@ class _Looking:
             ruling, found = rulings[page.page], True
             text, other = structure.text, None
             if ruling.effect == "redact":
-                text, self.seen.labels[ruling.ref] = self._text(text, ruling)
-                found = self.seen.labels[ruling.ref] == REDACTED
+                [text], found = self._masked(ruling, text)
                 other = None if text == structure.text else text
             kept = partial(_is_own, _letters(text), paths, page.page, plain)
             path = _SEPARATOR.join(part for part in page.section_path.split(_SEPARATOR) if kept(part))
@@ -281,12 +280,13 @@ class _Looking:
             if masked != MaskedPage(None, page.section_path, page.parent_heading, picture=True):
                 self.seen.masked_pages[page_id] = masked
 
-    def _text(self, text: str, ruling: Ruling) -> tuple[str, str]:
-        """What is shown of a redacted text, and the label of it."""
-        [safe] = self._access.redact(text)
-        if safe is not None and (safe != text or ruling.text):
-            return safe, REDACTED
-        return WITHHELD, REFERENCE_ONLY
+    def _masked(self, ruling: Ruling, *texts: str) -> tuple[tuple[str, ...], bool]:
+        """What is shown of redacted texts, and whether it is: if not all could be made safe, or nothing was found to
+        mask, the first says that it is withheld."""
+        safe = self._access.redact(*texts)
+        shown = None not in safe and (safe != texts or ruling.text)
+        self.seen.labels[ruling.ref] = REDACTED if shown else REFERENCE_ONLY
+        return (tuple(map(str, safe)) if shown else (WITHHELD, *[""] * (len(texts) - 1))), shown
 
     def _items(self) -> None:
         places, told = item_places(self._reader), item_parents(self._reader, "experience")
@@ -297,11 +297,11 @@ class _Looking:
         unseen |= {refs[number] for number, facts in values.items() if _made_of(facts) & unseen}
         redacted = [number for number, ref in refs.items() if ruled[ref].effect == "redact" and ref not in unseen]
         for number, item in get_items(self._reader, redacted).items():
-            masked = self._masked_item(item, ruled[refs[number]])
-            if masked is None:  # not even its names could be made safe
+            masked_item = self._masked_item(item, ruled[refs[number]])
+            if masked_item is None:  # not even its names could be made safe
                 unseen.add(refs[number])
             else:
-                self.seen.masked_items[number] = masked
+                self.seen.masked_items[number] = masked_item
         masks = self.seen.masked_items
         self.seen.masked_items = {number: masked for number, masked in masks.items() if refs[number] not in unseen}
         for number, kind, parent, _ in places:
@@ -313,7 +313,9 @@ class _Looking:
             if ruling.ref not in unseen:
                 self.seen.parents.add(("experience", each.parent))
                 if ruling.effect == "redact":
-                    self.seen.masked_parents["experience", each.parent] = self._masked_told(each.metadata, ruling)
+                    safe, _ = self._masked(ruling, *(str(each.metadata.get(name, "")) for name in _TOLD))
+                    masked = {**each.metadata, **dict(zip(_TOLD, safe, strict=True))}
+                    self.seen.masked_parents["experience", each.parent] = masked
         self.denied += [replace(ruled[ref], effect="deny") for ref in sorted(unseen)]
 
     def _masked_item(self, item: StoredItem, ruling: Ruling) -> MaskedItem | None:
@@ -333,14 +335,6 @@ class _Looking:
         shown = "" if kind in _TITLES_ARE_TEXT else safe_title
         return MaskedItem(kind, shown, WITHHELD, {**metadata, **empty}, found=False)
 
-    def _masked_told(self, metadata: Mapping[str, Any], ruling: Ruling) -> dict[str, Any]:
-        own = tuple(str(metadata.get(name, "")) for name in _TOLD)
-        safe = self._access.redact(*own)
-        if None in safe or (safe == own and not ruling.text):
-            safe = (WITHHELD, *("",) * (len(own) - 1))
-        self.seen.labels[ruling.ref] = REFERENCE_ONLY if safe[0] == WITHHELD else REDACTED
-        return {**metadata, **dict(zip(_TOLD, safe, strict=True))}
-
     def _memories(self) -> None:
         for tenant in tenants(self._reader) if self.seen.tenant is None else [self.seen.tenant]:
             numbers = memory_numbers(self._reader, tenant)
@@ -352,17 +346,9 @@ class _Looking:
             self.seen.memories.update((tenant, number) for number in seen.values())
             redacted = [number for name, number in seen.items() if ruled[f"memory:{name}"].effect == "redact"]
             for number, memory in get_memories(self._reader.connection, tenant, redacted).items():
-                masked = self._masked_memory(
-                    (memory.text, memory.speaker, memory.category), ruled[f"memory:{memory.id}"]
-                )
-                self.seen.masked_memories[tenant, number] = masked
-
-    def _masked_memory(self, own: tuple[str, ...], ruling: Ruling) -> MaskedMemory:
-        safe = self._access.redact(*own)
-        is_shown = None not in safe and (safe != own or ruling.text)
-        self.seen.labels[ruling.ref] = REDACTED if is_shown else REFERENCE_ONLY
-        text, speaker, category = map(str, safe) if is_shown else (WITHHELD, "", "")
-        return MaskedMemory(text, speaker, category, found=is_shown)
+                own = (memory.text, memory.speaker, memory.category)
+                (text, speaker, category), found = self._masked(ruled[f"memory:{memory.id}"], *own)
+                self.seen.masked_memories[tenant, number] = MaskedMemory(text, speaker, category, found=found)
 
     def _paths(self) -> None:
         ruled = self._ruled(file_refs(self._reader))

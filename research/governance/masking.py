@@ -52,9 +52,11 @@ class SecretMasker:
     __slots__ = ("_forms", "_known")
 
     def __init__(self, known: Mapping[str, str | Secret]) -> None:
-        secrets = known if isinstance(known, KnownSecrets) else KnownSecrets(known)
+        """Values by key. Raises `UsageError` for what cannot be masked without harm; no value stands in it."""
+        secrets = {key: value if isinstance(value, Secret) else Secret(value) for key, value in known.items()}
         made: dict[str, str] = {}
         for key, secret in secrets.items():
+            _check(key, secret.reveal(), secrets)
             for form in _forms(secret.reveal()):
                 made.setdefault(form, key)
         forms = tuple(_Form(text, key) for text, key in sorted(made.items(), key=lambda each: -len(each[0])))
@@ -234,40 +236,17 @@ _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 _KEYRING, _FILE = "keyring:", "file:"
 
 
-class KnownSecrets(Mapping[str, Secret]):
-    """Values by key, and the keys that were named and have none (`missing`), which the caller may want to tell."""
-
-    def __init__(self, values: Mapping[str, str | Secret], missing: Iterable[str] = ()) -> None:
-        self._values = {key: value if isinstance(value, Secret) else Secret(value) for key, value in values.items()}
-        self.missing = tuple(missing)
-        for key, value in self._values.items():
-            _check(key, value.reveal(), self._values)
-
-    def __getitem__(self, key: str) -> Secret:
-        return self._values[key]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def __repr__(self) -> str:
-        return f"KnownSecrets({', '.join(self)})"
-
-
 def known_secrets(
     names: Iterable[str],
     *,
     environment: Mapping[str, str] | None = None,
     ingested: Iterable[Path] = (),
-) -> KnownSecrets:
-    """What the setting `secrets` names. `ingested` are the folders whose files anybody may ask for. Raises
-    `UsageError`, in which no value stands."""
+) -> dict[str, Secret]:
+    """What the setting `secrets` names, as far as it has a value. `ingested` are the folders whose files anybody may
+    ask for. Raises `UsageError`, in which no value stands."""
     variables = os.environ if environment is None else environment
     folders = tuple(ingested)
-    values: dict[str, str] = {}
-    missing: list[str] = []
+    values: dict[str, Secret] = {}
     for name in names:
         if name.startswith(_FILE):
             found = _from_file(Path(name.removeprefix(_FILE)).expanduser(), folders)
@@ -280,10 +259,8 @@ def known_secrets(
             found = {name: variables.get(name, "")}
         for key, value in found.items():
             if value.strip():
-                values.setdefault(key, value.strip())
-            else:
-                missing.append(key)
-    return KnownSecrets(values, missing)
+                values.setdefault(key, Secret(value.strip()))
+    return values
 
 
 def placeholder(key: str) -> str:

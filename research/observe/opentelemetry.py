@@ -9,9 +9,10 @@ Spans hold names, numbers and types of exceptions, never an exception's message.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from typing import TYPE_CHECKING, Self
 
 from research.errors import CtxError, UsageError
 from research.observe.recorder import TRACE, Ended
@@ -32,7 +33,6 @@ except ImportError:
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
-    from opentelemetry.trace import Span
 
 NAME = "ctx"
 FLUSH_SECONDS = 2.0  # for the last spans, when a server has little time to stop
@@ -61,8 +61,16 @@ class OpenTelemetryRecorder:
             provider.add_span_processor(BatchSpanProcessor(exporter))
         return cls(provider)
 
-    def time(self, stage: str) -> AbstractContextManager[None]:
-        return _TimedSpan(self, stage)
+    @contextmanager
+    def time(self, stage: str) -> Iterator[None]:
+        begin = self._tracer.start_as_current_span
+        with begin(stage, context=_parent(), record_exception=False, set_status_on_exception=False) as span:
+            try:
+                yield
+            except BaseException as error:
+                span.set_attribute("error.type", type(error).__qualname__)
+                span.set_status(StatusCode.ERROR)
+                raise
 
     def count(self, name: str, value: int = 1, **labels: str) -> None:
         """Nothing: how many there are of something is for metrics."""
@@ -92,11 +100,6 @@ class OpenTelemetryRecorder:
 
         return ended
 
-    def begin(self, stage: str) -> tuple[Span, Any]:
-        """A span that is current from now on, and what makes its parent current again."""
-        span = self._tracer.start_span(stage, context=_parent())
-        return span, contexts.attach(set_span_in_context(span))
-
     def close(self) -> None:
         """Send the rest, for as long as that may take; a collector that is away keeps nobody waiting for longer."""
         from threading import Thread
@@ -104,24 +107,6 @@ class OpenTelemetryRecorder:
         closing = Thread(target=self._provider.shutdown, name="ctx-last-spans", daemon=True)
         closing.start()
         closing.join(FLUSH_SECONDS)
-
-
-class _TimedSpan:
-    __slots__ = ("_recorder", "_span", "_stage", "_token")
-
-    def __init__(self, recorder: OpenTelemetryRecorder, stage: str) -> None:
-        self._recorder = recorder
-        self._stage = stage
-
-    def __enter__(self) -> None:
-        self._span, self._token = self._recorder.begin(self._stage)
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None:
-            self._span.set_attribute("error.type", kind.__qualname__)
-            self._span.set_status(StatusCode.ERROR)
-        self._span.end()
-        contexts.detach(self._token)
 
 
 def _parent() -> Context | None:
@@ -151,24 +136,13 @@ def _otlp(environment: Mapping[str, str]) -> SpanExporter:
         raise UsageError(f"OTEL_EXPORTER_OTLP_PROTOCOL names {named!r}", hint=f"choose one of: {', '.join(_PACKAGES)}")
     for protocol in [named] if named else [_GRPC, _HTTP]:
         try:
-            return _over_grpc() if protocol == _GRPC else _over_http()
+            module = import_module(f"opentelemetry.exporter.otlp.proto.{protocol.split('/')[0]}.trace_exporter")
         except ImportError:
             continue
+        exporter: SpanExporter = module.OTLPSpanExporter()
+        return exporter
     package = _PACKAGES[named or _HTTP]
     raise CtxError(
         f"traces are to be exported over {named or 'OTLP'}, and {package} is not installed",
         hint=f"pip install {package}, or switch it off: OTEL_SDK_DISABLED=true",
     )
-
-
-def _over_grpc() -> SpanExporter:
-    from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
-
-    return OTLPSpanExporter()
-
-
-def _over_http() -> SpanExporter:
-    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # type: ignore[import-not-found]
-
-    exporter: SpanExporter = OTLPSpanExporter()
-    return exporter

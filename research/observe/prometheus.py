@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from time import perf_counter
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from research.errors import CtxError
 from research.observe.recorder import Ended, log_failure
@@ -33,7 +33,6 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"
 _NO_NAME = re.compile(r"[^a-z0-9_]+")
 _NOTHING = nullcontext()
 
-_Metric = TypeVar("_Metric")
 State = float | Mapping[str, float]
 """How many there are now; or how many of each kind."""
 
@@ -50,27 +49,18 @@ class PrometheusRecorder:
         if registry is None:
             registry = CollectorRegistry()
             ProcessCollector(registry=registry)
-        self._registry = registry
+        self.registry = registry  # for what counts beside it: all of it is rendered together
         self._making = threading.Lock()
-        self._histograms: dict[str, _Family[Histogram] | None] = {}
-        self._counters: dict[str, _Family[Counter] | None] = {}
+        self._families: dict[tuple[str, str], _Family | None] = {}
         self._gauges = _Gauges()
         registry.register(self._gauges)
 
-    @property
-    def registry(self) -> CollectorRegistry:
-        """For what counts beside it: all of it is rendered together."""
-        return self._registry
-
-    def time(self, stage: str) -> AbstractContextManager[None]:
-        histogram = self._histogram(stage)
-        return _NOTHING if histogram is None else _Timed(histogram.of({}))
+    def time(self, stage: str) -> AbstractContextManager[Any]:
+        histogram = self._family("seconds", stage)
+        return _NOTHING if histogram is None else histogram.of({}).time()
 
     def count(self, name: str, value: int = 1, **labels: str) -> None:
-        try:
-            counter = self._counters[name]
-        except KeyError:
-            counter = self._new_counter(name, tuple(sorted(labels)))
+        counter = self._family("total", name, labels)
         if counter is not None and value >= 0:
             counter.of(labels).inc(value)
 
@@ -82,8 +72,7 @@ class PrometheusRecorder:
         begun, method = perf_counter(), method if method in _METHODS else OTHER
 
         def ended(route: str, status: int) -> None:
-            histogram = self._histogram("http_request", ("route",))
-            if histogram is not None:
+            if (histogram := self._family("seconds", "http_request", ("route",))) is not None:
                 histogram.of({"route": route}).observe(perf_counter() - begun)
             self.count("http_requests", route=route, method=method, status=str(status))
 
@@ -98,79 +87,61 @@ class PrometheusRecorder:
         if "application/openmetrics-text" in accept:
             from prometheus_client.openmetrics import exposition as openmetrics
 
-            newer: bytes = openmetrics.generate_latest(self._registry)  # type: ignore[no-untyped-call]
+            newer: bytes = openmetrics.generate_latest(self.registry)  # type: ignore[no-untyped-call]
             return newer, openmetrics.CONTENT_TYPE_LATEST
         from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
-        return generate_latest(self._registry), CONTENT_TYPE_LATEST
+        return generate_latest(self.registry), CONTENT_TYPE_LATEST
 
-    def _histogram(self, stage: str, labels: tuple[str, ...] = ()) -> _Family[Histogram] | None:
+    def _family(self, unit: str, stage: str, labels: Iterable[str] = ()) -> _Family | None:
+        """A histogram of seconds or a counter; its labels are those of its first use. None where the registry has
+        another of that name, which is not ours."""
         try:
-            return self._histograms[stage]
+            return self._families[unit, stage]
         except KeyError:
             pass
-        from prometheus_client import Histogram
+        from prometheus_client import Counter, Histogram
 
         with self._making:
-            if stage not in self._histograms:
-                name, told = f"ctx_{_named(stage)}_seconds", f"Seconds of {_named(stage).replace('_', ' ')}."
+            if (unit, stage) not in self._families:
+                name, names, own = _named(stage), tuple(sorted(labels)), self.registry
+                words = name.replace("_", " ")
+                metric: Histogram | Counter
                 try:
-                    made = Histogram(name, told, labels, registry=self._registry, buckets=BUCKETS)
-                    self._histograms[stage] = _Family(made, made.labels, labels)
-                except ValueError:  # the registry has one of this name already, which is not ours
-                    self._histograms[stage] = None
-            return self._histograms[stage]
-
-    def _new_counter(self, name: str, labels: tuple[str, ...]) -> _Family[Counter] | None:
-        from prometheus_client import Counter
-
-        with self._making:
-            if name not in self._counters:
-                try:
-                    made = Counter(
-                        f"ctx_{_named(name)}",
-                        f"How many {_named(name).replace('_', ' ')}.",
-                        labels,
-                        registry=self._registry,
-                    )
-                    self._counters[name] = _Family(made, made.labels, labels)
+                    if unit == "seconds":
+                        metric = Histogram(
+                            f"ctx_{name}_seconds",
+                            f"Seconds of {words}.",
+                            names,
+                            registry=self.registry,
+                            buckets=BUCKETS,
+                        )
+                    else:
+                        metric = Counter(f"ctx_{name}", f"How many {words}.", names, registry=own)
+                    self._families[unit, stage] = _Family(metric, names)
                 except ValueError:
-                    self._counters[name] = None
-            return self._counters[name]
+                    self._families[unit, stage] = None
+            return self._families[unit, stage]
 
 
-class _Timed:
-    __slots__ = ("_begun", "_histogram")
+class _Family:
+    """A metric with only so many combinations of its labels' values."""
 
-    def __init__(self, histogram: Histogram) -> None:
-        self._histogram = histogram
+    def __init__(self, metric: Histogram | Counter, labels: tuple[str, ...]) -> None:
+        self._metric, self._labels = metric, labels
+        self._known: dict[tuple[str, ...], Any] = {} if labels else {(): metric}
 
-    def __enter__(self) -> None:
-        self._begun = perf_counter()
-
-    def __exit__(self, *_: object) -> None:
-        self._histogram.observe(perf_counter() - self._begun)
-
-
-class _Family(Generic[_Metric]):
-    """A metric whose labels are those of its first use, with only so many combinations of their values."""
-
-    def __init__(self, metric: _Metric, labelled: Callable[..., _Metric], labels: tuple[str, ...]) -> None:
-        self._labelled = labelled
-        self._labels = labels
-        self._known: dict[tuple[str, ...], _Metric] = {} if labels else {(): metric}
-
-    def of(self, labels: Mapping[str, str]) -> _Metric:
+    def of(self, labels: Mapping[str, str]) -> Any:
         key = tuple([labels.get(name, "") for name in self._labels])
         known = self._known.get(key)
         return self._new(key) if known is None else known
 
-    def _new(self, key: tuple[str, ...]) -> _Metric:
+    def _new(self, key: tuple[str, ...]) -> Any:
         """Not kept under the key that was asked for where it becomes `other`: of those there is no end."""
         key = tuple(OTHER if len(value) > _LONGEST_LABEL else value for value in key)
         if key not in self._known and len(self._known) >= MOST_SERIES:
             key = (OTHER,) * len(key)
-        found = self._known[key] = self._labelled(*key)
+        found = self._known[key] = self._metric.labels(*key)
         return found
 
 

@@ -43,11 +43,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     import logging
-    from types import TracebackType
 
 Ended = Callable[[str, int], None]
 """Told of a request when it has ended: its route as it is written in the program, and the status of its answer."""
@@ -104,76 +103,53 @@ class NullRecorder:
         pass
 
 
-class LoggingRecorder:
-    """Everything as lines of the logger `ctx.recorder`: events as INFO, times and counts, of which there are many, as
-    DEBUG. A logger may be given instead."""
-
-    def __init__(self, logger: logging.Logger | None = None) -> None:
-        if logger is None:
-            logger = logger_of("recorder")
-        self._logger = logger
-
-    @contextmanager
-    def time(self, stage: str) -> Iterator[None]:
-        from time import perf_counter
-
-        begun, ended = perf_counter(), "failed"
-        try:
-            yield
-            ended = "done"
-        finally:
-            self._logger.debug("time %s: %.1f ms, %s", stage, (perf_counter() - begun) * 1000, ended)
-
-    def count(self, name: str, value: int = 1, **labels: str) -> None:
-        self._logger.debug("count %s: %d%s", name, value, _pairs(labels))
-
-    def event(self, name: str, **fields: str | int | float) -> None:
-        self._logger.info("event %s%s", name, _pairs(fields))
-
-
-def _pairs(fields: dict[str, str] | dict[str, str | int | float]) -> str:
-    return "".join(f" {name}={value}" for name, value in fields.items())
-
-
 class Recorders:
     """Several as one. What fails in one of them reaches neither the others nor what is measured: it is logged, once."""
 
     def __init__(self, *recorders: Recorder) -> None:
         self._recorders = recorders
-        self._of_requests = [(each, each.request) for each in recorders if isinstance(each, RequestRecorder)]
         self._failed: set[int] = set()
 
-    def time(self, stage: str) -> AbstractContextManager[None]:
-        return _TimedByAll(self, self._recorders, stage)
+    @contextmanager
+    def time(self, stage: str) -> Iterator[None]:
+        entered: list[tuple[Recorder, AbstractContextManager[None]]] = []
+        for recorder in self._recorders:
+            with self._guarded(recorder):
+                timed = recorder.time(stage)
+                timed.__enter__()
+                entered.append((recorder, timed))
+        raised: tuple[Any, Any, Any] = (None, None, None)
+        try:
+            yield
+        except BaseException as error:
+            raised = type(error), error, error.__traceback__
+            raise
+        finally:
+            for recorder, timed in reversed(entered):
+                with self._guarded(recorder, but=raised[1]):
+                    timed.__exit__(*raised)
 
     def count(self, name: str, value: int = 1, **labels: str) -> None:
         for recorder in self._recorders:
-            try:
+            with self._guarded(recorder):
                 recorder.count(name, value, **labels)
-            except Exception as error:  # noqa: BLE001
-                self.failed(recorder, error)
 
     def event(self, name: str, **fields: str | int | float) -> None:
         for recorder in self._recorders:
-            try:
+            with self._guarded(recorder):
                 recorder.event(name, **fields)
-            except Exception as error:  # noqa: BLE001
-                self.failed(recorder, error)
 
     def request(self, method: str, trace: Mapping[str, str]) -> Ended:
-        told: list[tuple[Recorder, Ended]] = []
-        for recorder, request in self._of_requests:
-            try:
-                told.append((recorder, request(method, trace)))
-            except Exception as error:  # noqa: BLE001
-                self.failed(recorder, error)
+        begun: list[tuple[Recorder, Ended]] = []
+        for recorder in self._recorders:
+            if isinstance(recorder, RequestRecorder):
+                with self._guarded(recorder):
+                    begun.append((recorder, recorder.request(method, trace)))
 
         def ended(route: str, status: int) -> None:
-            for recorder, tell in reversed(told):
-                try:
-                    tell(route, status)
-                except Exception as error:  # noqa: BLE001
-                    self.failed(recorder, error)
+            for recorder, end in reversed(begun):
+                with self._guarded(recorder):
+                    end(route, status)
 
         return ended
 
@@ -182,40 +158,15 @@ class Recorders:
         for recorder in self._recorders:
             close_recorder(recorder)
 
-    def failed(self, recorder: Recorder, error: Exception) -> None:
-        if id(recorder) not in self._failed:
-            self._failed.add(id(recorder))
-
-            log_failure("observe", f"{type(recorder).__name__} failed", error)
-
-
-class _TimedByAll:
-    __slots__ = ("_entered", "_recorders", "_stage", "_together")
-
-    def __init__(self, together: Recorders, recorders: tuple[Recorder, ...], stage: str) -> None:
-        self._together = together
-        self._recorders = recorders
-        self._stage = stage
-        self._entered: list[tuple[Recorder, AbstractContextManager[None]]] = []
-
-    def __enter__(self) -> None:
-        for recorder in self._recorders:
-            try:
-                timed = recorder.time(self._stage)
-                timed.__enter__()
-                self._entered.append((recorder, timed))
-            except Exception as error:  # noqa: BLE001
-                self._together.failed(recorder, error)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
-        for recorder, timed in reversed(self._entered):
-            try:
-                timed.__exit__(kind, error, where)
-            except Exception as failure:  # noqa: BLE001
-                if failure is not error:
-                    self._together.failed(recorder, failure)
+    @contextmanager
+    def _guarded(self, recorder: Recorder, but: BaseException | None = None) -> Iterator[None]:
+        """What is raised inside is logged. `but`: what is measured raised it itself."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001
+            if error is not but and id(recorder) not in self._failed:
+                self._failed.add(id(recorder))
+                log_failure("observe", f"{type(recorder).__name__} failed", error)
 
 
 def close_recorder(recorder: Recorder) -> None:

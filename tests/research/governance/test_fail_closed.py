@@ -10,7 +10,7 @@ import threading
 import traceback
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 import pytest
 
@@ -18,7 +18,6 @@ from research.errors import RedactionError, UsageError
 from research.governance import redaction
 from research.governance.findings import Placeholders
 from research.governance.redaction import BaseRedactor, NoopRedactor, Redacted, SafeRedactor, open_redactor
-from research.observe.recorder import LoggingRecorder
 
 MARK = "zanzibar-9f3e"
 TEXT = f"the raw text says {MARK} and password=hunter2"
@@ -214,12 +213,6 @@ def test_nothing_of_a_dropped_text_is_kept_alive() -> None:
     assert result.texts == (None,)
 
 
-@dataclass(frozen=True)
-class Item:
-    id: int
-    text: str
-
-
 def test_placeholders_are_shared_where_the_redactor_has_them() -> None:
     names, safe = Placeholders(), SafeRedactor(BaseRedactor("pii"))
     assert safe.redact_all(["a@example.com"], names).texts == ("<EMAIL_1>",)
@@ -243,13 +236,6 @@ def test_an_engine_that_is_missing_is_told_without_a_text(monkeypatch: pytest.Mo
     safe_again = SafeRedactor(BaseRedactor())
     safe_again.warm_up()
     assert safe_again.why == ""
-
-
-def test_counts_go_to_the_log_without_a_text(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.DEBUG)
-    SafeRedactor(Raising(ValueError), recorder=LoggingRecorder()).redact_all([TEXT])
-    assert "redaction_dropped: 1 reason=error" in caplog.text
-    assert MARK not in caplog.text
 
 
 def test_a_deadline_has_to_leave_time() -> None:
