@@ -6,10 +6,10 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, BinaryIO
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import anyio
 
     from research.index import Index
-    from research.service import Service, TextIn, Toolbox
+    from research.service import JobRunner, Service, TextIn
 
 DETAILS = """
 An agent's program starts it and talks to it over stdin and stdout (Model Context Protocol). It offers the tools ask,
@@ -78,10 +78,12 @@ def command(
     stdin, stdout = _own(0, os.O_RDONLY), _own(1, os.O_WRONLY)
     service = _warmed(index)
     try:
-        toolbox = _toolbox(service, roots, placed)
         import anyio
 
-        anyio.run(_serve, toolbox, os.fdopen(stdin, "rb"), os.fdopen(stdout, "wb"))
+        from research.service import serve_stdio
+
+        serve = partial(serve_stdio, jobs=_jobs(index) if roots else None, roots=roots, text_in=placed)
+        anyio.run(_serve, partial(serve, service, os.fdopen(stdin, "rb"), os.fdopen(stdout, "wb")))
     finally:
         index.close(collections=False)
     return 0
@@ -134,29 +136,23 @@ def _warmed(index: Index) -> Service:
     return service
 
 
-def _toolbox(service: Service, roots: tuple[Path, ...], text_in: TextIn | None) -> Toolbox:
-    from research.service import IngestDoor, Toolbox
+def _jobs(index: Index) -> JobRunner:
+    from ingest import start_job
+    from research.service import JobRunner
 
-    door = None
-    if roots:
-        from ingest import start_job
-
-        door = IngestDoor(partial(start_job, service.index.root, service.index.settings), roots)
-    return Toolbox(service, door, text_in)
+    return JobRunner(partial(start_job, index.root, index.settings))
 
 
-async def _serve(toolbox: Toolbox, stdin: BinaryIO, stdout: BinaryIO) -> None:
+async def _serve(serve: Callable[[], Awaitable[None]]) -> None:
     """Until the client is through, or a signal comes."""
     import anyio
-
-    from research.service import serve_stdio
 
     gc.freeze()
     gc.enable()
     async with anyio.create_task_group() as group:
         with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
             group.start_soon(_end_by, signals, group.cancel_scope)
-            await serve_stdio(toolbox, stdin, stdout)
+            await serve()
             group.cancel_scope.cancel()
 
 

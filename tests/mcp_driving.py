@@ -18,7 +18,7 @@ from mcp.types import CallToolResult, TextContent
 
 from research.context import TokenCounter
 from research.index import Index
-from research.service import Service, Toolbox
+from research.service import Service
 from research.service.mcp.server import build_server
 from tests.conftest import MEASURE
 from tests.network_guard import guarded
@@ -69,7 +69,7 @@ def agent_here(root: Path) -> Iterator[Driver]:
     with Index(root) as index:
         service = Service(index)
         service.warm_up()
-        with driven(build_server(Toolbox(service))) as driver:
+        with driven(build_server(service)) as driver:
             yield driver
 
 

@@ -35,9 +35,7 @@ from research.service.guard import Guard
 from research.service.ingest_routes import ingest_router
 from research.service.jobs import JobRunner
 from research.service.limits import ServeOptions
-from research.service.mcp.ingesting import IngestDoor
 from research.service.mcp.mount import McpMount
-from research.service.mcp.toolbox import Toolbox
 from research.service.memories import experiences_router, memories_router
 from research.service.metrics import Measured, measure, metrics_router
 from research.service.problems import MEDIA_TYPE, Problem, problem_of
@@ -245,22 +243,22 @@ def assemble(index: Index, options: ServeOptions, *, start_job: StartJob) -> Ass
     counts = PrometheusRecorder()
     recorder = recorder_for(os.environ, counts)
     index.recorder = recorder
-    service = Service(index, options, recorder=recorder)
+    maker = TurnMaker(index, metrics=ContextBuilderMetrics(counts.registry))
+    service = Service(index, options, recorder=recorder, maker=maker)
     service.when_closing.append(partial(asyncio.to_thread, close_recorder, recorder))
     jobs, uploads = _ingests(service, start_job)
     measure(counts, service, jobs)
-    maker = TurnMaker(index, metrics=ContextBuilderMetrics(counts.registry))
     routers = [
         login_router(sessions),
         metrics_router(counts),
-        memories_router(service, maker),
+        memories_router(service),
         contexts_router(service),
         ingest_router(jobs, uploads, options),
         web_router(service),
         experiences_router(service),
         packages_router(service),
     ]
-    app = create_app(service, routers, {"/mcp": _mcp(service, start_job, maker)})
+    app = create_app(service, routers, {"/mcp": _mcp(service, jobs)})
     guard = Guard(app, rules=rules, tokens=tokens, sessions=sessions, limits=options.limits)
     return Assembled(service, Measured(guard, recorder), sessions)
 
@@ -282,17 +280,16 @@ def _ingests(service: Service, start_job: StartJob) -> tuple[JobRunner, Uploads]
     return jobs, uploads
 
 
-def _mcp(service: Service, start_job: StartJob, maker: TurnMaker) -> McpMount:
+def _mcp(service: Service, jobs: JobRunner) -> McpMount:
     """Tools for agents take their turns with everybody else. Nothing of the SDK is loaded before somebody wants it."""
-    index, options = service.index, service.options
+    options = service.options
 
-    def toolbox() -> Toolbox:
-        door = None
-        if options.allow_ingest and options.roots:
-            door = IngestDoor(partial(start_job, index.root, index.settings), options.roots)
-        return Toolbox(service, door, maker=maker)
+    def make() -> Any:
+        from research.service.mcp.server import build_server
 
-    mount = McpMount(toolbox)
-    service.when_stopping.append(mount.begin_stop)
+        allowed = options.allow_ingest and bool(options.roots)
+        return build_server(service, jobs=jobs if allowed else None, roots=options.roots)
+
+    mount = McpMount(make)
     service.when_closing.insert(0, mount.close)
     return mount

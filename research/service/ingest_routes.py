@@ -15,10 +15,9 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response, StreamingResponse
 
 from research.errors import NothingFoundError
-from research.files import is_inside
 from research.schema import maybe, several
 from research.service.answers import json_response
-from research.service.jobs import ADDRESS, Job
+from research.service.jobs import ADDRESS, Job, paths_below
 from research.service.problems import MEDIA_TYPE as PROBLEM
 from research.service.problems import Problem, refused
 from research.service.questions import EVENTS, STREAM_HEADERS, event
@@ -195,17 +194,14 @@ def folder_job(folder: str, roots: Sequence[FilePath]) -> Job:
     if not roots:
         hint = "start the server with: ctx serve --allow-ingest --root DIR; or send the files"
         raise refused(Problem(403, "No folder may be ingested", hint=hint))
-    # An absolute path stays what it is when it is joined.
-    inside = [place for root in roots if is_inside(place := root / FilePath(folder), root)]
+    inside = paths_below(folder, roots)
     if not inside:
         hint = "the folders that may be were named at the start: ctx serve --root DIR"
         raise refused(Problem(403, "This folder may not be ingested", hint=hint))
     found = next((place for place in inside if os.path.isdir(place)), None)  # noqa: PTH112  is_dir() raises for some
     if found is None:
         raise NothingFoundError("there is no such folder below the roots", hint="check the spelling of the path")
-    # Resolved, so that a link which is laid meanwhile leads nowhere else.
-    real = os.path.realpath(found)
-    return Job(paths=(FilePath(real),), folder=real.encode("utf-8", "replace").decode())
+    return Job(paths=(found,), folder=str(found).encode("utf-8", "replace").decode())
 
 
 async def _folder_of(request: Request, most: int) -> str:

@@ -13,11 +13,12 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
 import subprocess
 import threading
 import uuid
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -46,6 +47,18 @@ class JobFile:
     name: str
     size: int
     doc_id: str
+
+
+def paths_below(text: str, roots: Sequence[Path]) -> list[Path]:
+    """Find the places below these roots that a path may mean, with every link followed. An absolute one stays what it
+    is when it is joined."""
+    found = []
+    for root in map(os.path.realpath, roots):
+        with suppress(OSError, RuntimeError, ValueError):  # no such home, a loop of links, no path at all
+            place = Path(os.path.realpath(Path(root) / Path(text).expanduser()))
+            if place.is_relative_to(root):
+                found.append(place)
+    return found
 
 
 class Follower:
@@ -292,7 +305,7 @@ class JobRunner:
         with self._changed:
             return self._changed.wait_for(lambda: job.ended, seconds)
 
-    async def follow(self, job_id: str) -> AsyncIterator[tuple[str, Message] | None]:
+    async def follow(self, job_id: str) -> AsyncGenerator[tuple[str, Message] | None]:
         """The events of a job: `job` first, as it stands; `progress`, `file`, `page` and `note`; `done` last. None is a
         sign of life. A reader that is far behind misses old events, and of progress all but the latest. Ends without
         `done` if the server stops first."""

@@ -31,7 +31,6 @@ from research.service.problems import Problem, refused
 from research.service.schemas import Body, answer
 
 if TYPE_CHECKING:
-    from research.conversation import TurnMaker
     from research.index import Index
     from research.service.service import Service
 
@@ -120,7 +119,7 @@ TurnDocument = answer(
 _FORBIDDEN: dict[int | str, dict[str, Any]] = {403: {"description": "The token is another tenant's"}}
 
 
-def memories_router(service: Service, maker: TurnMaker) -> APIRouter:
+def memories_router(service: Service) -> APIRouter:
     router = APIRouter(tags=["memories"], responses=_FORBIDDEN)
 
     def memory_of(request: Request) -> EmbeddedMemory:
@@ -177,7 +176,7 @@ def memories_router(service: Service, maker: TurnMaker) -> APIRouter:
     async def turn(body: TurnBody, request: Request) -> Response:
         envelope = with_tenant(_storable(body.model_dump(exclude_none=True)), request.state.caller)
         limit, documents = envelope.pop("max_prompt_tokens"), envelope.pop("documents")
-        own = maker.acting_as(request.state.caller)
+        own = service.acting_as(request.state.caller).turn_maker
         work = partial(own.build_now, envelope, max_prompt_tokens=limit, documents=documents)
         built = await service.turns.run(work)
         return json_response({"schema": "ctx.turn/1", **built.to_dict()})

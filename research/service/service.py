@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
@@ -19,10 +19,12 @@ from research.service.limits import Limits, ServeOptions, Turnstile
 
 if TYPE_CHECKING:
     from research.answer import AnswerWriter, CheckedAnswer
+    from research.conversation import TurnMaker
     from research.governance import Principal
     from research.index import Index
     from research.models import ResearchContext, SearchResults
     from research.observe import Recorder
+    from research.records import DocumentInfo
     from research.request import AskRequest
 
 T = TypeVar("T")
@@ -34,8 +36,16 @@ _SPARE_SECONDS = 30.0  # beyond all that a model may take by its own clock
 class Service:
     """Made where the event loop runs, or before; used from it alone, but for `index`."""
 
-    def __init__(self, index: Index, options: ServeOptions | None = None, *, recorder: Recorder | None = None) -> None:
+    def __init__(
+        self,
+        index: Index,
+        options: ServeOptions | None = None,
+        *,
+        recorder: Recorder | None = None,
+        maker: TurnMaker | None = None,
+    ) -> None:
         self.index = index
+        self._makers = [maker] if maker is not None else []  # one at most, for all views of this service
         self.options = options or ServeOptions()
         self.recorder = recorder
         self.stopping = asyncio.Event()  # streams end, nothing new begins
@@ -55,6 +65,17 @@ class Service:
         view = copy(self)
         view.index = self.index.acting_as(principal)
         return view
+
+    @property
+    def turn_maker(self) -> TurnMaker:
+        """What builds the messages of a turn for whom the index acts."""
+        with self._opening:
+            if not self._makers:
+                from research.conversation import TurnMaker
+
+                self._makers.append(TurnMaker(self.index))
+        who = self.index.principal
+        return self._makers[0] if who is None else self._makers[0].acting_as(who)
 
     @property
     def model(self) -> str:
@@ -141,3 +162,23 @@ class Service:
             if not self._writers:
                 self._writers.append(self.index.writer())
             return self._writers[0]
+
+
+def documents_with(index: Index, words: str, tags: Sequence[str]) -> list[tuple[DocumentInfo, list[str]]]:
+    """Find the documents, with their tags, whose name, title or id has all the words and that have all the tags; none
+    of an index that is not there yet."""
+    if not index.exists:
+        return []
+    tagged: dict[str, list[str]] = {}
+    for tag, documents in index.documents.all_tags().items():
+        for info in documents:
+            tagged.setdefault(info.doc_id, []).append(tag)
+    wanted, needed = words.casefold().split(), {tag.casefold() for tag in tags}
+
+    def fits(info: DocumentInfo) -> bool:
+        names = f"{info.filename} {info.title} {info.doc_id}".casefold()
+        return all(word in names for word in wanted) and needed <= {
+            tag.casefold() for tag in tagged.get(info.doc_id, ())
+        }
+
+    return [(info, tagged.get(info.doc_id, [])) for info in index.documents.list() if fits(info)]

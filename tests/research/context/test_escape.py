@@ -31,9 +31,8 @@ from research.models import Item, PageResult, Ref, SourceDocument
 from research.packages.builder import PackageItems
 from research.records import Chunk, DocumentInfo, Page
 from research.request import AskRequest
-from research.service.mcp import code as mcp_code
-from research.service.mcp import listing, reading, tools
-from research.service.mcp import memory as mcp_memory
+from research.service.mcp import tasks, tools
+from research.service.mcp.results import Budget
 from research.sources import FormattedContext
 from research.sources.mix import dressed
 from research.store import Catalog, FileStamp, IndexPaths, add_document, write_lock
@@ -208,8 +207,8 @@ def rendered(mean: str) -> Iterator[tuple[str, str]]:
     yield "message", memory_block(text, field)
     yield "message", turns._quoted(1, source, text)
     yield "message", tools._result_line(PageResult.of(items[0], 1, text))
-    yield "message", mcp_memory._entry(1, Recalled(Memory("mem-1", text, speaker=field), 0.5))
-    yield "message", mcp_code._entry(1, replace(code(field), docstring=text, signature=text))
+    yield "message", tasks._memory_entry(1, Recalled(Memory("mem-1", text, speaker=field), 0.5))
+    yield "message", tasks._code_entry(1, replace(code(field), docstring=text, signature=text))
     yield "prompt", fit_prompt("why?", [source, source], Window(0, 100), counter=COUNTER).messages[1].text
 
 
@@ -289,16 +288,16 @@ def test_tools_show_documents_of_mean_texts(tmp_path: Path) -> None:
             chunks = [(page, [Chunk(page.number, 0, page.markdown, mean, 9, (0, 0, 1, 1))]) for page in pages]
             add_document(catalog, info, FileStamp(path, 1, 1, 1, 1), chunks, reader_version=1)
     with Index.open(tmp_path / "index") as opened:
-        found = tools.ask(opened, AskRequest("zebra", max_sources=10, mode="lexical"), max_tokens=100_000)
+        found = tools.ask(opened, AskRequest("zebra", max_sources=10, mode="lexical"), Budget(100_000))
         assert structure(found.text.partition("\n\n")[2], "cited") == ["header"] * 10
-        found = tools.search(opened, AskRequest("zebra", mode="lexical", num_results=10))
+        found = tools.search(opened, AskRequest("zebra", mode="lexical", num_results=10), Budget(2000))
         assert structure(found.text.partition("\n\n")[2], "message") == ["label"] * 10
-        lines = listing.list_documents(opened, limit=10_000, max_tokens=100_000).text.splitlines()
+        lines = tools.list_documents(opened, Budget(100_000), limit=10_000).text.splitlines()
         assert len(lines) == 1 + len(MEAN[::6])
         for number in range(1, 1 + len(MEAN[::6])):
-            page = reading.get_page(opened, f"{number:016x}", page=1)
+            page = tools.get_page(opened, f"{number:016x}", Budget(4000), page=1)
             assert structure(page.text.partition("\n\n")[2], "cited") == ["header"]
-            heading, _, outline = listing.outline(opened, f"{number:016x}").text.partition("\n\n")
+            heading, _, outline = tools.outline(opened, f"{number:016x}", Budget(2000)).text.partition("\n\n")
             assert len(heading.splitlines()) <= 2
             assert all(re.fullmatch(r" *\S.* \(page [12]\)", line) for line in outline.splitlines())
             assert structure(outline, "message") == []

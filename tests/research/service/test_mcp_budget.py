@@ -11,26 +11,21 @@ import pytest
 from hypothesis import HealthCheck, Phase, given
 from hypothesis import strategies as st
 
+from research.context import TokenCounter
 from research.errors import UsageError
 from research.index import Index
 from research.request import AskRequest
-from research.service.mcp.budget import (
+from research.service.mcp.results import (
     LEAST_TOKENS,
     STAMP,
     TEXT_IN,
     Budget,
     Reply,
     TextIn,
-    cut_error,
+    error_text,
     escaped_counter,
-    filled,
-    longest,
-    shown,
 )
-from research.service.mcp.faults import Words
-from research.service.mcp.listing import list_documents, outline
-from research.service.mcp.reading import NO_TEXT, get_page
-from research.service.mcp.tools import ask, search
+from research.service.mcp.tools import NO_TEXT, ask, get_page, list_documents, outline, search
 from tests.conftest import built_once
 from tests.mcp_driving import wire_tokens
 from tests.pace import draws
@@ -68,14 +63,15 @@ def nasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
 
 def result_of(reply: Reply, text_in: TextIn) -> types.CallToolResult:
     """As the server makes it, with what the SDK adds."""
-    made = shown(reply, text_in)
-    content: list[types.ContentBlock] = [types.TextContent(type="text", text=made.text)]
-    return types.CallToolResult(content=content, structured_content=made.structured, _meta=STAMP)  # type: ignore[arg-type]
+    text, structured = reply.shown(text_in)
+    content: list[types.ContentBlock] = [types.TextContent(type="text", text=text)]
+    return types.CallToolResult(content=content, structured_content=structured, _meta=STAMP)  # type: ignore[arg-type]
 
 
 def check(reply: Reply, max_tokens: int, text_in: TextIn) -> None:
     result = result_of(reply, text_in)
-    assert shown(reply, text_in).to_json() == result.model_dump_json(by_alias=True), "what is counted is what is sent"
+    sent = TokenCounter().count(result.model_dump_json(by_alias=True))
+    assert sent <= Budget(max_tokens, text_in).cost(reply), "what is counted is what is sent"
     assert wire_tokens(result) <= max_tokens
 
 
@@ -89,12 +85,12 @@ def test_a_budget_is_kept_to_the_token(text_in: TextIn) -> None:
     least = Budget(0, text_in).cost(words(0))
     for most in range(least, least + 50):
         for reply in (
-            longest(words, 60, Budget(most, text_in)),
-            filled(words, lambda reply: reply, 25, Budget(most, text_in)),
+            Budget(most, text_in).longest(words, 60),
+            Budget(most, text_in).fit(words, lambda reply: reply, most, 25),
         ):
             check(reply, most, text_in)
             assert reply.truncated
-    assert longest(words, 60, Budget(least + 40, text_in)).text, "the budget is used"
+    assert Budget(least + 40, text_in).longest(words, 60).text, "the budget is used"
 
 
 @RELAXED
@@ -102,7 +98,7 @@ def test_a_budget_is_kept_to_the_token(text_in: TextIn) -> None:
 def test_ask_never_exceeds_its_budget(
     samples: Index, question: str, max_tokens: int, sources: int, text_in: TextIn
 ) -> None:
-    reply = ask(samples, AskRequest(question, max_sources=sources), max_tokens=max_tokens, text_in=text_in)
+    reply = ask(samples, AskRequest(question, max_sources=sources), budget=Budget(max_tokens, text_in))
     check(reply, max_tokens, text_in)
     fields = reply.fields or {}
     assert len(fields["sources"]) <= sources
@@ -115,7 +111,7 @@ def test_ask_never_exceeds_its_budget(
 @given(question=st.text(min_size=1, max_size=60).filter(str.strip), max_tokens=BUDGETS)
 def test_ask_takes_any_question(samples: Index, question: str, max_tokens: int) -> None:
     question = question.encode("utf-8", "replace").decode()
-    check(ask(samples, AskRequest(question), max_tokens=max_tokens), max_tokens, "content")
+    check(ask(samples, AskRequest(question), budget=Budget(max_tokens)), max_tokens, "content")
 
 
 @pytest.mark.slow
@@ -123,7 +119,7 @@ def test_ask_takes_any_question(samples: Index, question: str, max_tokens: int) 
 @given(kind=st.sampled_from(list(KINDS)), max_tokens=BUDGETS, text_in=PLACES)
 def test_ask_of_text_that_costs_more_inside_json(nasty: Index, kind: str, max_tokens: int, text_in: TextIn) -> None:
     documents = [kind] if "*" not in kind else None
-    reply = ask(nasty, AskRequest("zebra", documents=documents), max_tokens=max_tokens, text_in=text_in)
+    reply = ask(nasty, AskRequest("zebra", documents=documents), budget=Budget(max_tokens, text_in))
     check(reply, max_tokens, text_in)
     if KINDS[kind] and max_tokens > 1500:
         assert (reply.fields or {})["sources"], "there is room for something"
@@ -141,7 +137,7 @@ def test_pages_never_exceed_their_budget(
     nasty: Index, kind: str, page: int, around: int, *, max_tokens: int, text_in: TextIn
 ) -> None:
     try:
-        reply = get_page(nasty, kind, page=page, around=around, max_tokens=max_tokens, text_in=text_in)
+        reply = get_page(nasty, kind, page=page, around=around, budget=Budget(max_tokens, text_in))
     except UsageError as error:  # a name of eighty characters, or a word that has no end
         assert max_tokens < 1000, error.hint
         return
@@ -153,9 +149,9 @@ def test_pages_never_exceed_their_budget(
 @RELAXED
 @given(max_tokens=BUDGETS, offset=st.integers(0, 12), text_in=PLACES)
 def test_lists_never_exceed_their_budget(nasty: Index, max_tokens: int, offset: int, text_in: TextIn) -> None:
-    check(search(nasty, "zebra", max_tokens=max_tokens, text_in=text_in), max_tokens, text_in)
-    check(list_documents(nasty, offset=offset, max_tokens=max_tokens, text_in=text_in), max_tokens, text_in)
-    check(outline(nasty, "forged.pdf", offset=offset, max_tokens=max_tokens, text_in=text_in), max_tokens, text_in)
+    check(search(nasty, AskRequest("zebra"), budget=Budget(max_tokens, text_in)), max_tokens, text_in)
+    check(list_documents(nasty, offset=offset, budget=Budget(max_tokens, text_in)), max_tokens, text_in)
+    check(outline(nasty, "forged.pdf", offset=offset, budget=Budget(max_tokens, text_in)), max_tokens, text_in)
 
 
 @pytest.mark.parametrize("kind", [kind for kind, text in KINDS.items() if text])
@@ -165,7 +161,7 @@ def test_a_cut_page_is_read_on_to_its_end(nasty: Index, kind: str) -> None:
     start: int | None = 0
     pieces = []
     while start is not None:
-        reply = get_page(nasty, kind, page=1, start=start, max_tokens=700)
+        reply = get_page(nasty, kind, page=1, start=start, budget=Budget(700))
         following = (reply.fields or {}).get("next_start")
         assert following is None or following > start
         pieces.append(whole[start:following])
@@ -178,7 +174,7 @@ def test_a_list_is_read_on_to_its_end(nasty: Index) -> None:
     offset: int | None = 0
     names = []
     while offset is not None:
-        fields = list_documents(nasty, offset=offset, max_tokens=700).fields or {}
+        fields = list_documents(nasty, offset=offset, budget=Budget(700)).fields or {}
         names += [document["filename"] for document in fields["documents"]]
         offset = fields.get("next_offset")
     assert sorted(names) == sorted(KINDS)
@@ -186,21 +182,22 @@ def test_a_list_is_read_on_to_its_end(nasty: Index) -> None:
 
 def test_the_text_of_pages_is_there_once(samples: Index) -> None:
     for text_in in TEXT_IN:
-        reply = ask(samples, AskRequest("How long is parental leave under the 2025 handbook?"), text_in=text_in)
-        assert json.dumps(shown(reply, text_in).structured).count("18 weeks") + shown(reply, text_in).text.count(
-            "18 weeks"
-        ) == reply.text.count("18 weeks")
+        reply = ask(
+            samples, AskRequest("How long is parental leave under the 2025 handbook?"), budget=Budget(4000, text_in)
+        )
+        text, structured = reply.shown(text_in)
+        assert json.dumps(structured).count("18 weeks") + text.count("18 weeks") == reply.text.count("18 weeks")
 
 
 def test_a_budget_too_small_for_one_line_says_which_would_do(nasty: Index) -> None:
     with pytest.raises(UsageError, match="too small") as caught:
-        get_page(nasty, KINDS and next(kind for kind in KINDS if len(kind) > 80), max_tokens=LEAST_TOKENS)
+        get_page(nasty, KINDS and next(kind for kind in KINDS if len(kind) > 80), budget=Budget(LEAST_TOKENS))
     wanted = int(caught.value.hint.split("max_tokens=")[1].split(" ")[0])
-    get_page(nasty, next(kind for kind in KINDS if len(kind) > 80), max_tokens=wanted)
+    get_page(nasty, next(kind for kind in KINDS if len(kind) > 80), budget=Budget(wanted))
 
 
 def test_a_page_without_text_says_how_to_see_it(nasty: Index) -> None:
-    assert NO_TEXT in get_page(nasty, "empty.pdf").text
+    assert NO_TEXT in get_page(nasty, "empty.pdf", Budget(700)).text
 
 
 @given(st.text(min_size=1, max_size=40), st.integers(1, 400))
@@ -208,10 +205,9 @@ def test_a_page_without_text_says_how_to_see_it(nasty: Index) -> None:
 def test_an_error_fits_the_least_budget(piece: str, times: int) -> None:
     text = (piece * times).encode("utf-8", "replace").decode()
     result = types.CallToolResult(
-        content=[types.TextContent(type="text", text=Words().told(UsageError(text, hint=text)))]
+        content=[types.TextContent(type="text", text=error_text(UsageError(text, hint=text)))]
     )
     assert wire_tokens(result) <= LEAST_TOKENS
-    assert cut_error("short") == "short"
 
 
 def test_escapes_are_foreseen_about_right() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import shutil
 from collections.abc import AsyncIterator, Iterator
@@ -15,9 +14,8 @@ import pytest
 from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
 
 from research.index import Index
-from research.parameters import Parameter, read_values
-from research.service.mcp import memory
-from research.service.mcp.memory import recall, remember
+from research.service.mcp.results import Budget
+from research.service.mcp.tasks import recall, remember
 from research.service.tokens import make_token
 from research.store import IndexPaths
 from tests.conftest import built_once
@@ -122,28 +120,7 @@ def test_a_recall_holds_its_budget_on_the_wire(root: Path) -> None:
 
 def test_text_that_was_told_cannot_pass_for_ours(root: Path) -> None:
     with Index(root) as index:
-        assert remember(index, f"The kiln.\n{ORDER}", tenant="").fields is not None
-        found = recall(index, "kiln", tenant="")
+        assert remember(index, f"The kiln.\n{ORDER}").fields is not None
+        found = recall(index, "kiln", Budget(2000))
     assert "\n[2]" not in found.text
     assert "suspicious" in found.text
-
-
-def test_every_tool_takes_what_its_function_takes() -> None:
-    for tool in memory.MEMORY:
-        assert tool.run is not None
-        signature = {each.name: each for each in list(inspect.signature(tool.run).parameters.values())[1:]}
-        assert signature.keys() - {"tenant", "maker"} == {each.name for each in tool.parameters}, tool.name
-        for parameter in tool.parameters:
-            given = signature[parameter.name].default
-            if parameter.name != "text_in":
-                assert (None if given is inspect.Parameter.empty else given) == parameter.default, parameter.name
-
-
-@pytest.mark.parametrize("wrong", ["text", 5, {"role": "user"}, [{}] * 10_001])
-def test_a_history_is_a_list(wrong: Any) -> None:
-    from research.errors import UsageError
-
-    parameter = Parameter("history", "messages", "Earlier messages.", default=())
-    assert read_values([parameter], {"history": [{"role": "user", "content": "x"}]})["history"]
-    with pytest.raises(UsageError, match="list of messages"):
-        read_values([parameter], {"history": wrong})

@@ -16,9 +16,8 @@ from mcp import MCPError
 
 from research.index import Index
 from research.observe import NullRecorder
-from research.service.mcp.ingesting import IngestDoor
+from research.service.jobs import JobRunner
 from research.service.mcp.server import build_server
-from research.service.mcp.toolbox import Toolbox
 from research.service.service import Service
 from tests.mcp_driving import agent_here, driven, fields_of, text_of, wire_tokens
 from tests.research.service.mcp_index import make_nasty
@@ -40,8 +39,8 @@ def root(tmp_path: Path) -> Path:
 
 def test_all_tools_cost_little_in_each_session(root: Path) -> None:
     with Index(root) as index:
-        door = IngestDoor(lambda paths: pytest.fail("nothing is ingested"), (Path("/docs"),))
-        with driven(build_server(Toolbox(Service(index), door))) as agent:
+        jobs = JobRunner(lambda paths: pytest.fail("nothing is ingested"))
+        with driven(build_server(Service(index), jobs=jobs, roots=(Path("/docs"),))) as agent:
             tools = agent.do("list_tools").tools
     said = [{"name": tool.name, "description": tool.description, "inputSchema": tool.input_schema} for tool in tools]
     assert len(tools) == 15
@@ -72,7 +71,7 @@ def test_a_call_searches_once_whatever_its_budget(of_everything: Path, tmp_path:
     recorder = Counting()
     with (
         Index(shutil.copytree(of_everything, tmp_path / "index"), recorder=recorder) as index,
-        driven(build_server(Toolbox(Service(index)))) as agent,
+        driven(build_server(Service(index))) as agent,
     ):
         for (tool, (stage, asked)), most, text_in in product(
             SEARCHES.items(), (300, 500, 1000, 4000), ("content", "structured")

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import inspect
 import io
-import os
-import subprocess
-import sys
-import threading
-from collections.abc import Iterator, Sequence
+import shutil
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PIL import Image, ImageChops
@@ -20,22 +19,29 @@ from research.errors import (
     CtxError,
     EncoderUnavailable,
     IndexUnusableError,
+    InvalidContextTypeError,
     NothingFoundError,
     UsageError,
 )
+from research.governance import Principal
 from research.index import Index
 from research.models import Coverage, LegCoverage
 from research.parameters import Parameter, read_values
 from research.request import AskRequest, read_request
-from research.service.mcp import catalogue
-from research.service.mcp.budget import IN_CONTENT, IN_STRUCTURED, Reply, shown
-from research.service.mcp.clients import product_of, text_in_for
-from research.service.mcp.faults import Words
-from research.service.mcp.ingesting import Ingest, IngestDoor, allowed_paths, ingest_reply
-from research.service.mcp.listing import list_documents, outline
-from research.service.mcp.reading import get_page, page_image
-from research.service.mcp.resources import document_entries, resource_text
-from research.service.mcp.tools import ask, check_legs, coverage_notes, search
+from research.service.mcp import tasks, tools
+from research.service.mcp.results import (
+    IN_CONTENT,
+    IN_STRUCTURED,
+    Budget,
+    Reply,
+    TextIn,
+    error_text,
+    no_documents,
+    text_in_for,
+)
+from research.service.mcp.server import _ingest_reply, allowed_paths, document_resources, resource_text
+from research.service.mcp.tool import TOOLS
+from research.service.mcp.tools import check_legs, coverage_notes
 from tests.conftest import built_once
 from tests.research.service.mcp_index import make_nasty
 
@@ -62,9 +68,22 @@ def nasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
         yield index
 
 
-def fields(reply: Reply) -> dict[str, object]:
+@pytest.fixture(scope="module")
+def everything(of_everything: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
+    root = Path(shutil.copytree(of_everything, tmp_path_factory.mktemp("mcp") / "index"))
+    with Index.open(root) as opened:
+        yield opened
+
+
+def fields(reply: Reply) -> dict[str, Any]:
     assert reply.fields is not None
     return dict(reply.fields)
+
+
+ENOUGH = Budget(4000)
+ask, search = partial(tools.ask, budget=ENOUGH), partial(tools.search, budget=ENOUGH)
+get_page, outline = partial(tools.get_page, budget=ENOUGH), partial(tools.outline, budget=ENOUGH)
+list_documents, page_image = partial(tools.list_documents, budget=ENOUGH), tools.page_image
 
 
 def test_ask_quotes_and_cites(samples: Index) -> None:
@@ -142,8 +161,7 @@ def test_a_picture_is_as_stored_or_framed(samples: Index) -> None:
         reply = page_image(samples, HANDBOOK, page=7, **options)  # type: ignore[arg-type]
         assert reply.fields is None, "clients that show fields alone would drop it"
         assert reply.picture is not None
-        assert reply.picture.mime_type == "image/jpeg"
-        return Image.open(io.BytesIO(reply.picture.data))
+        return Image.open(io.BytesIO(reply.picture))
 
     plain, framed = picture(), picture(question=LEAVE)
     assert max(plain.size) <= 1280
@@ -216,52 +234,44 @@ def test_a_search_that_failed_in_part_or_wholly_is_told() -> None:
 
 def test_text_stands_in_one_place_and_the_other_names_it() -> None:
     reply = Reply("the text", {"truncated": False})
-    assert shown(reply, "content").text == "the text"
-    assert shown(reply, "content").structured == {"note": IN_CONTENT, "truncated": False}
-    assert shown(reply, "structured").text == IN_STRUCTURED
-    assert shown(reply, "structured").structured == {"text": "the text", "truncated": False}
-
-
-@pytest.mark.parametrize(
-    ("client", "place"),
-    [("claude-code", "structured"), ("Visual Studio Code", "structured"), ("claude-ai", "content"), ("", "content")],
-)
-def test_clients_get_the_text_where_they_show_it(client: str, place: str) -> None:
-    assert text_in_for(client) == place
-    assert product_of("claude-code/2.1.280 (cli)") == "claude-code"
+    assert reply.shown("content") == ("the text", {"note": IN_CONTENT, "truncated": False})
+    assert reply.shown("structured") == (IN_STRUCTURED, {"text": "the text", "truncated": False})
+    for client, place in {
+        "claude-code": "structured",
+        "claude-code/2.1.280 (cli)": "structured",
+        "Visual Studio Code": "structured",
+        "claude-ai": "content",
+        "": "content",
+    }.items():
+        assert text_in_for(client) == place
 
 
 def test_every_tool_takes_what_its_function_takes() -> None:
-    for tool in catalogue.READING:
-        assert tool.run is not None
-        signature = list(inspect.signature(tool.run).parameters.values())[1:]
-        signature = [each for each in signature if each.name != "tenant"]  # which no agent names
-        own = [each for each in tool.parameters if not each.field]
-        assert {each.name for each in signature} - {"request"} == {each.name for each in own}, tool.name
-        assert ("request" in {each.name for each in signature}) == bool(tool.door)
-        for parameter in own:
-            given = next(each for each in signature if each.name == parameter.name)
-            if parameter.name != "text_in":
-                default = None if given.default is inspect.Parameter.empty else given.default
-                assert default == parameter.default, f"{tool.name}.{parameter.name}"
+    for tool in TOOLS.values():
+        signature = dict(inspect.signature(tool.run).parameters)
+        given = signature.keys() - {"index", "maker", "request", "budget", "told"}
+        own = {each.name for each in tool.parameters if not each.field} - {"max_tokens", "text_in"}
+        assert given == (set() if tool.name == "record_experience" else own), tool.name
+        assert ("request" in signature) == bool(tool.door)
+        assert ("budget" in signature) == tool.has_budget
+        assert len(tool.words) < 300
+
+
+SOME = [
+    Parameter("n", "integer", "A number. More.", default=3, least=1, most=9),
+    Parameter("names", "texts", "Names.", default=(), most=10),
+    Parameter("on", "boolean", "Whether."),
+    Parameter("how", "text", "How.", choices=("a", "b")),
+    Parameter("history", "messages", "Earlier messages.", default=()),
+]
 
 
 def test_arguments_are_taken_for_what_they_can_only_mean() -> None:
-    parameters = [
-        Parameter("n", "integer", "A number. More.", default=3, least=1, most=9),
-        Parameter("names", "texts", "Names.", default=(), most=10),
-        Parameter("on", "boolean", "Whether."),
-        Parameter("how", "text", "How.", choices=("a", "b")),
-    ]
-    assert read_values(parameters, {}) == {"n": 3, "names": (), "on": None, "how": None}
-    assert read_values(parameters, {"n": "7", "names": "x", "on": "true", "how": None})["n"] == 7
-    assert read_values(parameters, {"n": 7.0, "names": ["x", " y "], "on": False}) == {
-        "n": 7,
-        "names": ("x", "y"),
-        "on": False,
-        "how": None,
-    }
-    assert read_values(parameters, {"names": "\ud83d"})["names"] == ("\ufffd",)
+    assert read_values(SOME, {}) == {"n": 3, "names": (), "on": None, "how": None, "history": ()}
+    read = read_values(SOME, {"n": "7", "names": "x", "on": "true", "how": None, "history": [{"role": "user"}]})
+    assert read == {"n": 7, "names": ("x",), "on": True, "how": None, "history": ({"role": "user"},)}
+    read = read_values(SOME, {"n": 7.0, "names": ["x", " y ", "\ud83d"], "on": False})
+    assert (read["n"], read["names"], read["on"]) == (7, ("x", "y", "\ufffd"), False)
 
 
 @pytest.mark.parametrize(
@@ -272,7 +282,6 @@ def test_arguments_are_taken_for_what_they_can_only_mean() -> None:
         ({"n": True}, "a whole number, not true"),
         ({"n": "many"}, "a whole number"),
         ({"n": 1.5}, "a whole number"),
-        ({"names": 3}, "a list of texts"),
         ({"names": [3]}, "a list of texts, not 3"),
         ({"names": ["x"] * 1001}, "a list of texts"),
         ({"names": [" "]}, "is empty"),
@@ -280,21 +289,16 @@ def test_arguments_are_taken_for_what_they_can_only_mean() -> None:
         ({"on": "perhaps"}, "true or false"),
         ({"how": "c"}, "cannot be 'c'"),
         ({"how": {"a": "b" * 1000}}, "a text, not"),
+        ({"history": {"role": "user"}}, "list of messages"),
+        ({"history": [{}] * 10_001}, "list of messages"),
         ({"N": 1}, "there is no 'N' here"),
         ({"needed": None}, "needed is missing"),
     ],
 )
 def test_wrong_arguments_say_what_would_be_right(arguments: dict[str, object], words: str) -> None:
-    parameters = [
-        Parameter("n", "integer", "A number.", least=1, most=9),
-        Parameter("names", "texts", "Names.", most=10),
-        Parameter("on", "boolean", "Whether."),
-        Parameter("how", "text", "How.", choices=("a", "b")),
-    ]
-    if "needed" in arguments:
-        parameters.append(Parameter("needed", "text", "What is needed.", required=True))
+    needed = [Parameter("needed", "text", "What is needed.", required=True)] if "needed" in arguments else []
     with pytest.raises(UsageError, match=words) as caught:
-        read_values(parameters, arguments)
+        read_values([*SOME, *needed], arguments)
     assert caught.value.hint
     assert len(caught.value.message) < 200
 
@@ -303,14 +307,14 @@ def test_errors_are_told_in_the_words_of_the_tools(samples: Index) -> None:
     def told(*args: str, **options: object) -> str:
         with pytest.raises(CtxError) as caught:
             get_page(samples, *args, **options)  # type: ignore[arg-type]
-        return Words().told(caught.value)
+        return error_text(caught.value)
 
     assert told("saltmarsh-handbok-2025.pdf").startswith("no document matches")
     assert "did you mean saltmarsh-handbook-2025.pdf" in told("saltmarsh-handbok-2025.pdf")
     assert "list_documents" in told("nobody.pdf")
     assert "its pages are 1 to 13" in told(HANDBOOK, page=99)
     assert "name one by its id" in told("saltmarsh")
-    for text in (told("nobody.pdf"), told("saltmarsh"), Words().told(_error_of(samples))):
+    for text in (told("nobody.pdf"), told("saltmarsh"), error_text(_error_of(samples))):
         assert "ctx list" not in text
         assert "ctx tag" not in text
 
@@ -334,7 +338,7 @@ def _error_of(index: Index) -> CtxError:
     ],
 )
 def test_errors_name_no_place_and_quote_no_exception(error: Exception) -> None:
-    text = Words().told(error)
+    text = error_text(error)
     assert "/home" not in text
     assert "/opt" not in text
     assert "somebody" not in text or "file.pdf" in text
@@ -343,19 +347,19 @@ def test_errors_name_no_place_and_quote_no_exception(error: Exception) -> None:
 
 
 def test_an_empty_index_says_how_to_fill_it() -> None:
-    assert "tool ingest" in Words(can_ingest=True).told(Words(can_ingest=True).empty())
-    assert "ctx ingest PATH" in Words().told(Words().empty())
+    assert "tool ingest" in error_text(no_documents(can_ingest=True))
+    assert "ctx ingest PATH" in error_text(no_documents(can_ingest=False))
 
 
 def test_resources_are_documents_and_their_pages(samples: Index) -> None:
-    entries, following = document_entries(samples, "")
-    assert len(entries) == 6
-    assert following == ""
-    [uri] = [entry.uri for entry in entries if entry.name == HANDBOOK]
+    found = document_resources(samples, "")
+    assert len(found.resources) == 6
+    assert found.next_cursor is None
+    [uri] = [each.uri for each in found.resources if each.name == HANDBOOK]
     assert "5.3 Sick leave (page 7)" in resource_text(samples, uri)
     assert "18 weeks" in resource_text(samples, f"{uri}/page/7")
     with pytest.raises(UsageError, match="no cursor"):
-        document_entries(samples, "x")
+        document_resources(samples, "x")
     for wrong in ("ctx://doc/../etc/page/1", "file:///etc/passwd", f"{uri}/page/x", "ctx://doc/0123456789abcdef"):
         with pytest.raises(NothingFoundError):
             resource_text(samples, wrong)
@@ -363,71 +367,16 @@ def test_resources_are_documents_and_their_pages(samples: Index) -> None:
         resource_text(samples, f"{uri}/page/99")
 
 
-class _Job:
-    """Starts a process that says what a test makes it say."""
-
-    def __init__(self, *lines: str, then: str = "") -> None:
-        self.program = f"import sys, time\nfor line in {lines!r}: print(line, flush=True)\n{then}"
-        self.paths: Sequence[Path] = ()
-
-    def __call__(self, paths: Sequence[Path]) -> subprocess.Popen[bytes]:
-        self.paths = paths
-        return subprocess.Popen([sys.executable, "-c", self.program], stdout=subprocess.PIPE)
-
-
-PROGRESS = '{"event": "progress", "stage": "read", "done": 1, "total": 3, "file": "a\\nb.pdf", "page": 2, "pages": 9}'
-
-
-def test_an_ingest_tells_how_far_it_is_and_what_became_of_it(tmp_path: Path) -> None:
-    done = '{"event": "done", "summary": {"added": 2, "copy": 1, "failed": 1, "pages": 9, "files": [{"filename":' \
-        ' "bad.pdf", "result": "failed", "reason": "it is no PDF"}]}}'  # fmt: skip
-    job = _Job(PROGRESS, "no json", '{"event": "note", "message": "x"}', done)
-    said: list[str] = []
-    summary = Ingest(IngestDoor(job, (tmp_path,)), [tmp_path]).run(said.append)
-    assert said == ["reading, 1 of 3: a\\nb.pdf, page 2 of 9"]
-    reply = ingest_reply(summary)
+def test_an_ingest_tells_what_became_of_it() -> None:
+    bad = {"filename": "bad.pdf", "result": "failed", "reason": "it is no PDF"}
+    reply = _ingest_reply({"added": 2, "copy": 1, "failed": 1, "pages": 9, "files": [bad]})
     assert reply.text.splitlines() == [
         "2 added, 1 copy, 1 failed; 9 pages read.",
         "Failed files are not in the index:",
         "- bad.pdf: it is no PDF",
     ]
-    assert (reply.fields or {})["unchanged"] == 1
-
-
-NO_PDFS = '{"event": "failed", "error": "no PDFs", "hint": "", "kind": "NothingFoundError"}'
-ODD = '{"event": "failed", "error": "odd", "hint": "", "kind": "internal"}'
-
-
-@pytest.mark.parametrize(
-    ("job", "kind", "words"),
-    [
-        (_Job(NO_PDFS), NothingFoundError, "no PDFs"),
-        (_Job(ODD), CtxError, "odd"),
-        (_Job(), CtxError, "without a word"),
-    ],
-)
-def test_an_ingest_that_fails_says_why(job: _Job, kind: type[CtxError], words: str, tmp_path: Path) -> None:
-    with pytest.raises(kind, match=words):
-        Ingest(IngestDoor(job, (tmp_path,)), [tmp_path]).run(lambda _: None)
-
-
-def test_an_ingest_is_stopped_from_another_thread(tmp_path: Path) -> None:
-    begun = threading.Event()
-    ingest = Ingest(IngestDoor(_Job(PROGRESS, then="time.sleep(60)"), (tmp_path,)), [tmp_path])
-    result: list[object] = []
-    thread = threading.Thread(target=lambda: result.append(ingest.run(lambda _: begun.set())))
-    thread.start()
-    assert begun.wait(30)
-    assert not ingest.over
-    ingest.stop()
-    thread.join(30)
-    assert result == [{"interrupted": True}]
-    assert ingest.over
-    assert "Interrupted" in ingest_reply({"interrupted": True}).text
-    never = Ingest(IngestDoor(_Job(), (tmp_path,)), [tmp_path])
-    never.stop()
-    assert never.over
-    assert never.run(lambda _: None) == {"interrupted": True}
+    assert fields(reply)["unchanged"] == 1
+    assert "Interrupted" in _ingest_reply({"interrupted": True}).text
 
 
 def test_only_what_lies_below_a_root_may_be_added(tmp_path: Path) -> None:
@@ -438,17 +387,81 @@ def test_only_what_lies_below_a_root_may_be_added(tmp_path: Path) -> None:
     (root / "way-out").symlink_to(outside)
     (root / "loop").symlink_to(root / "loop")
     (other / "b.pdf").touch()
-    door = IngestDoor(_Job(), (root, other))
-    assert allowed_paths([str(root), "a.pdf", "b.pdf"], door) == [root, root / "a.pdf", other / "b.pdf"]
-    assert allowed_paths([str(other / "a.pdf")], door) == [other / "a.pdf"]
+    roots = (root, other)
+    assert allowed_paths([str(root), "a.pdf", "b.pdf"], roots) == [root, root / "a.pdf", other / "b.pdf"]
+    assert allowed_paths([str(other / "a.pdf")], roots) == [other / "a.pdf"]
     for wrong in (str(outside / "a.pdf"), str(outside / "none.pdf"), "../outside/a.pdf", "way-out/a.pdf", "way-out",
                   "/etc/passwd", "~nobody-there/x", "a\0b", "/", f"{root}/../outside"):  # fmt: skip
         with pytest.raises(UsageError, match="not in a folder that may be added") as caught:
-            allowed_paths([wrong], IngestDoor(_Job(), (root,)))
+            allowed_paths([wrong], (root,))
         assert str(root) in caught.value.hint
         assert "outside" not in caught.value.hint
     with pytest.raises(NothingFoundError, match="there is no file"):
-        allowed_paths(["none.pdf"], door)
+        allowed_paths(["none.pdf"], roots)
     with pytest.raises(UsageError, match="empty"):
-        allowed_paths([], door)
-    assert os.fspath(root) in door.words
+        allowed_paths([], roots)
+
+
+ASKED = "why do uploads stop and are parts sent again"
+PLACES: list[TextIn] = ["content", "structured"]
+
+
+@pytest.mark.parametrize("text_in", PLACES)
+@pytest.mark.parametrize("most", [300, 450, 700, 1200, 3000, 8000])
+def test_a_context_holds_its_budget(everything: Index, most: int, text_in: TextIn) -> None:
+    budget = Budget(most, text_in)
+    for reply in (
+        tasks.assemble_context(everything, AskRequest(ASKED), budget),
+        tasks.premortem(everything, "debugging", budget, strategy="read-the-error"),
+    ):
+        assert budget.cost(reply) <= most
+        assert fields(reply)["items"]
+        assert "\n\n# " in reply.text
+        assert reply.truncated or most > 300
+        assert not reply.truncated or most < 8000
+
+
+@pytest.mark.parametrize("text_in", PLACES)
+@pytest.mark.parametrize("most", [500, 900, 2000, 8000])
+def test_a_package_holds_its_budget_and_is_built_once(everything: Index, most: int, text_in: TextIn) -> None:
+    before, budget = len(everything.packages.list()), Budget(most, text_in)
+    reply = tasks.build_context_package(everything, ASKED, budget)
+    assert budget.cost(reply) <= most
+    assert fields(reply)["sources"]
+    assert "quoted material" in reply.text.partition("\n\n")[0]
+    assert len(everything.packages.list()) == before + 1, "one package, not one for every try"
+    assert everything.packages.get(fields(reply)["contextPackageId"]).trace_id == fields(reply)["traceId"]
+
+
+def test_what_is_ours_stands_above_what_is_quoted(everything: Index) -> None:
+    reply = tasks.assemble_context(everything, AskRequest(ASKED), ENOUGH)
+    notes, _, quoted = reply.text.partition("\n\n# Context\n")
+    assert "quoted material" in notes
+    assert "**Memory**" not in notes
+    assert "## Code\n**function** `send_part`" in quoted
+    assert {item["source"] for item in fields(reply)["items"]} == {
+        "memory", "code", "experience", "commit", "document"
+    }  # fmt: skip
+
+
+def test_memories_are_those_of_whom_the_index_acts_for(everything: Index) -> None:
+    asked = AskRequest("the key under the mat", types=("memories",))
+    eva = everything.acting_as(Principal("eva", "eva"))
+    assert "secret upload key" in tasks.assemble_context(eva, asked, ENOUGH).text
+    assert "secret upload key" not in tasks.assemble_context(everything, asked, ENOUGH).text
+    sources = fields(tasks.build_context_package(eva, ASKED, ENOUGH))["sources"]
+    assert {source["kind"] for source in sources} == {"memory"}, "nothing but what is theirs"
+
+
+def test_what_is_not_there_is_told_and_what_is_wrong_refused(tmp_path: Path, everything: Index) -> None:
+    with Index(tmp_path / "none") as index:
+        assert tasks.assemble_context(index, AskRequest(ASKED), ENOUGH).text.startswith("Nothing was found.")
+        assert tasks.premortem(index, "debugging", ENOUGH).text.startswith("Nothing is known")
+    with pytest.raises(UsageError, match="dreaming"):
+        tasks.premortem(everything, "dreaming", ENOUGH)
+    with pytest.raises(InvalidContextTypeError):
+        tasks.assemble_context(everything, AskRequest(ASKED, types=("dreams",)), ENOUGH)
+    reply = tasks.build_context_package(everything, ASKED, ENOUGH, pinned=["memory:none"], types=["memories"])
+    assert "Pinned memory:none is not in it: unknown." in reply.text
+    with pytest.raises(CtxError):
+        tasks.build_context_package(everything, ASKED, ENOUGH, pinned=["no ref"])

@@ -15,9 +15,9 @@ from pydantic import TypeAdapter
 from research.errors import UsageError
 from research.governance import Principal
 from research.index import Index
-from research.parameters import read_values
 from research.service.app import create_app
-from research.service.mcp.experience import RECORD_EXPERIENCE, record_experience
+from research.service.mcp.tasks import record_experience
+from research.service.mcp.tool import TOOLS
 from research.service.memories import ExperienceDocument, experiences_router
 from research.service.service import Service
 from tests.mcp_driving import agent_here, fields_of, text_of
@@ -101,13 +101,14 @@ def test_values_follow_in_the_background(tmp_path: Path) -> None:
 
 
 def test_the_tool_is_described_and_takes_what_it_says(tmp_path: Path) -> None:
-    jsonschema.Draft202012Validator.check_schema(RECORD_EXPERIENCE.schema)
-    given = read_values(RECORD_EXPERIENCE.parameters, {**TOLD, "outcome": "confirmed", "outcome_result": "Yes"})
+    tool = TOOLS["record_experience"]
+    jsonschema.Draft202012Validator.check_schema(tool.schema)
+    given = tool.arguments({**TOLD, "outcome": "confirmed", "outcome_result": "Yes"})
     with Index(tmp_path / "index") as index:
         reply = record_experience(index, **given)
         assert reply.fields is not None
-        assert RECORD_EXPERIENCE.output is not None
-        jsonschema.validate({"text": reply.text, **reply.fields}, RECORD_EXPERIENCE.output)
+        assert tool.output is not None
+        jsonschema.validate({"text": reply.text, **reply.fields}, tool.output)
         assert (reply.fields["state"], reply.fields["confidence_tier"]) == ("confirmed", "gold")
         assert index.experiences.get(reply.fields["id"]).goal == TOLD["goal"]
         with pytest.raises(UsageError, match="needs an action"):

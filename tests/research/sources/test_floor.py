@@ -11,7 +11,8 @@ import pytest
 from ingest import ingest, ingest_code
 from research.conversation import TurnMaker
 from research.index import Index
-from research.service.mcp import memory as tools
+from research.service.mcp import tasks
+from research.service.mcp.results import Budget
 from research.settings import FLOOR
 from research.sources.records import CONTEXT_TYPES
 from tests.conftest import SAMPLES, built_once
@@ -76,7 +77,7 @@ def test_what_nothing_answers_is_answered_by_no_door(mixed: Index, question: str
     assert mixed.packages.build({"intent": question}).sources == []
     turn = TurnMaker(mixed, environment={}).build_now({"user_message": question})
     assert turn.context.snippets == []
-    assert tools.recall(mixed, question, tenant="").fields["memories"] == []
+    assert tasks.recall(mixed, question, Budget(2000)).fields["memories"] == []
     for command in ("context", "recall", "ask"):
         ran = run_in_process(command, question, "--index", str(mixed.root), *_TYPES.get(command, ()))
         assert (ran.code, ran.out) == (3, ""), command
