@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from cli.output import complain, console, say, write, write_document, write_line
-from ingest import FileOutcome, Observer, PageOutcome, SilentObserver
+from ingest import FileOutcome, Observer, PageOutcome
 from research.errors import CtxError, NothingFoundError, SomeFilesFailedError, StoppedError, UsageError
 from research.reports import amount
 from research.text import one_line
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress, TaskID
 
-    from ingest import CommitsSummary, IngestSummary, PageOutcome, RepositoryOutcome
+    from ingest import CommitsSummary, IngestSummary, PageOutcome, RepositoryOutcome, Stage
 
 
 T = TypeVar("T")
@@ -38,6 +38,13 @@ _BAR, _SHORT_BAR = 14, 8
 _BESIDE_NOTE = 33  # columns of a wide line beside its note and its name: label, bar, time left, what stands between
 _LEAST_NOTE = 31  # columns: those of the other stages are as wide
 _NAME, _LEAST_NAME = 40, 8
+_STAGES: dict[Stage, tuple[str, str]] = {
+    "embed": ("embed", "chunks"),
+    "render": ("draw", "docs"),
+    "ocr": ("OCR", "pages"),
+    "visual": ("look", "pages"),
+    "commits": ("history", "commits"),
+}
 
 
 @contextmanager
@@ -64,7 +71,7 @@ def counted(items: Iterable[T], total: int, doing: str, unit: str, *, quiet: boo
             yield item
 
 
-class LogObserver(SilentObserver):
+class LogObserver(Observer):
     """Tells of failures and warnings as they happen, and of nothing else."""
 
     def __init__(self, *, warnings: bool = True) -> None:
@@ -90,7 +97,7 @@ class LogObserver(SilentObserver):
         say(f"ctx: given up: {page_line(page)}")
 
 
-class BarObserver(SilentObserver):
+class BarObserver(Observer):
     """Files are measured in bytes, because their pages are not known before they are opened."""
 
     def __init__(self, progress: Progress, clock: Callable[[], float] = time.monotonic) -> None:
@@ -122,27 +129,18 @@ class BarObserver(SilentObserver):
         self._bytes[outcome.path] = _size(outcome.path)
         self._show_reading(outcome.path)
 
-    def on_embed(self, done: int, total: int) -> None:
-        self._step("embed", done, total, "chunks")
-
-    def on_render(self, done: int, total: int) -> None:
-        self._step("draw", done, total, "docs")
-
-    def on_ocr(self, done: int, total: int) -> None:
-        self._step("OCR", done, total, "pages")
-
-    def on_visual(self, done: int, total: int) -> None:
-        self._step("look", done, total, "pages")
-
-    def on_commits(self, done: int, total: int) -> None:
-        self._step("history", done, total, "commits")
+    def on_progress(self, stage: Stage, done: int, total: int) -> None:
+        if stage == "publish":
+            self._progress.add_task("publish", total=None, note="collections", name="")
+        else:
+            self._step(*_STAGES[stage], done, total)
 
     def on_note(self, message: str) -> None:
         from research.text import one_line
 
         self._progress.console.print(f"ctx: {one_line(message)}", markup=False, highlight=False)
 
-    def _step(self, name: str, done: int, total: int, unit: str) -> None:
+    def _step(self, name: str, unit: str, done: int, total: int) -> None:
         """Move one stage's line; a stage that comes again, as embedding does after OCR, begins anew."""
         if name not in self._steps or done == 0:
             self._started = self._clock()
@@ -150,9 +148,6 @@ class BarObserver(SilentObserver):
                 self._progress.remove_task(self._steps[name])
             self._steps[name] = self._progress.add_task(name, total=total, note="", name="")
         self._progress.update(self._steps[name], completed=done, note=f"{done}/{total} {unit}{self._rate(done)}")
-
-    def on_publish(self) -> None:
-        self._progress.add_task("publish", total=None, note="collections", name="")
 
     def _show_reading(self, path: str) -> None:
         if self._reading is None:

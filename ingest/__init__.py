@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         Observer,
         PageOutcome,
         RepositoryOutcome,
-        SilentObserver,
+        Stage,
     )
     from ingest.run import ingest
     from ingest.scan import PdfFilter, changes
@@ -45,7 +45,7 @@ else:
                 "Observer",
                 "PageOutcome",
                 "RepositoryOutcome",
-                "SilentObserver",
+                "Stage",
             ],
             "run": ["ingest"],
             "scan": ["PdfFilter", "changes"],

@@ -5,7 +5,7 @@ Items, which are code, commits and whatever else is kept beside documents, get t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -145,7 +145,7 @@ def encoder_for_items(catalog: Catalog, settings: Settings, observer: Observer, 
     return RunEncoder(known or name, named=bool(settings.text_encoder), timeout=settings.request_timeout)
 
 
-def embed_items(catalog: Catalog, kind: str, encoder: RunEncoder, progress: Callable[[int, int], object]) -> int:
+def embed_items(catalog: Catalog, kind: str, encoder: RunEncoder, observer: Observer) -> int:
     """How many items were given their vectors."""
     numbers = numbers_without_vectors(catalog, kind, encoder.name)
     if not numbers:
@@ -153,7 +153,7 @@ def embed_items(catalog: Catalog, kind: str, encoder: RunEncoder, progress: Call
     loaded = encoder.load()
     if not chunk_vectors.encoder_of(catalog):
         encoder.declare(catalog)
-    progress(0, len(numbers))
+    observer.on_progress("embed", 0, len(numbers))
     done = 0
     for start in range(0, len(numbers), _BATCH):
         pending = pending_items(catalog, numbers[start : start + _BATCH])
@@ -161,7 +161,7 @@ def embed_items(catalog: Catalog, kind: str, encoder: RunEncoder, progress: Call
         if parts:
             write_item_vectors(catalog, loaded.name, owners, loaded.embed(parts))
         done += len(pending)
-        progress(done, len(numbers))
+        observer.on_progress("embed", done, len(numbers))
     return done
 
 

@@ -151,8 +151,11 @@ class CommitsSummary:
         return {**asdict(self), "seconds": round(self.seconds, 3)}
 
 
-class Observer(Protocol):
-    """Told of progress as it happens, on the run's own thread."""
+Stage = Literal["embed", "render", "ocr", "visual", "commits", "publish"]
+
+
+class Observer:
+    """Told of progress as it happens, on the run's own thread; this one says nothing of it."""
 
     def on_plan(self, files: int, size_bytes: int) -> None:
         """How many files there are to read, after unchanged ones were set aside."""
@@ -169,54 +172,12 @@ class Observer(Protocol):
     def on_failed_page(self, page: PageOutcome) -> None:
         """A page was given up."""
 
-    def on_embed(self, done: int, total: int) -> None:
-        """Chunks that have their vectors."""
-
-    def on_render(self, done: int, total: int) -> None:
-        """Documents whose page images are drawn."""
-
-    def on_ocr(self, done: int, total: int) -> None:
-        """Pages that OCR has read."""
-
-    def on_visual(self, done: int, total: int) -> None:
-        """Pages that the visual encoder has seen."""
+    def on_progress(self, stage: Stage, done: int, total: int) -> None:
+        """How far a stage is: chunks that are embedded, documents that are drawn, pages that OCR read or a visual
+        encoder saw, commits that were read. `publish` tells only that it begins."""
 
     def on_note(self, message: str) -> None:
         """Something the user should know now."""
-
-    def on_publish(self) -> None:
-        """The collections are being brought up to date."""
-
-    def on_commits(self, done: int, total: int) -> None:
-        """New commits of a repository that were read."""
-
-
-class SilentObserver:
-    """Hears everything and says nothing."""
-
-    def on_plan(self, files: int, size_bytes: int) -> None: ...
-
-    def on_page(self, path: str, page: int, pages: int) -> None: ...
-
-    def on_file(self, outcome: FileOutcome) -> None: ...
-
-    def on_warning(self, path: str, message: str) -> None: ...
-
-    def on_failed_page(self, page: PageOutcome) -> None: ...
-
-    def on_embed(self, done: int, total: int) -> None: ...
-
-    def on_render(self, done: int, total: int) -> None: ...
-
-    def on_ocr(self, done: int, total: int) -> None: ...
-
-    def on_visual(self, done: int, total: int) -> None: ...
-
-    def on_note(self, message: str) -> None: ...
-
-    def on_publish(self) -> None: ...
-
-    def on_commits(self, done: int, total: int) -> None: ...
 
 
 class Account(Protocol):

@@ -11,29 +11,21 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
+from ingest import stages
 from ingest.encoder import RunEncoder, choose_text_encoder
 from ingest.jobs import DocumentRead, Failed, Job, PageStarted, PageWithChunks, Task, read_pages
 from ingest.pdf import READER_VERSION
 from ingest.pool import LIMITS, Limits, Pool
-from ingest.report import Account, FileOutcome, IngestSummary, Observer, PageOutcome, Result, SilentObserver
+from ingest.report import Account, CommitsSummary, FileOutcome, IngestSummary, Observer, PageOutcome, Result
 from ingest.scan import Identity, Scanned, folder_above, hash_of, no_files, removable, scan, stamp_of, to_utf8
-from ingest.stages import (
-    EmbedStage,
-    GraphStage,
-    ItemsStage,
-    OcrStage,
-    PublishStage,
-    RenderStage,
-    Stage,
-    Work,
-    report_failure,
-)
-from ingest.visual import RegionsStage, VisualStage, choose_visual, is_by_model
+from ingest.stages import Work, report_failure
+from ingest.visual import choose_visual, embed_pages, is_by_model, open_regions
 from research.encoders import usable_cores
 from research.errors import DocumentError, unusable
 from research.records import DocumentInfo, FailedPage
@@ -116,30 +108,34 @@ def ingest(
     them by the caller, and count as emptied. `limits`: the time a page and a document may take.
     """
     started = time.monotonic()
-    where = index if isinstance(index, IndexPaths) else index.paths
-    settings = settings or getattr(index, "settings", None) or Settings()
-    given = [Path(path) for path in ([paths] if isinstance(paths, str | Path) else paths)]
+    where, settings, given = resolved(index, settings, paths)
     found = scan(given, follow_links=follow_links)
     if found.empty and not (where.exists and _knows(where, given)):
         raise no_files(given, found)
     files = {to_utf8(os.path.normpath(path)): path for path in found.files}
     with write_lock(where, wait=wait), Catalog(where, writable=True) as catalog:
         pool = Pool(usable_cores(), limits)
-        work = Work(catalog, settings, observer or SilentObserver(), limits, files, pool)
+        work = Work(catalog, settings, observer or Observer(), limits, files, pool)
         try:
-            with pool:
-                _choose_encoders(work)
-                report_scan(work, found)
-                read_files(work, found.files, retry=retry)
-                _tell_gone(work, given, prune=prune, known_folders=known_folders)
-                _open_stages(work, retry=retry)
-                _run(work, (*_TEXT, RenderStage()))
-            _run(work, _later_stages(work))
-        except KeyboardInterrupt:
-            work.summary.interrupted = True
-        except OSError as error:
-            catalog.check_in_place()
-            raise unusable("the index cannot be written", error) from error
+            with in_good_order(catalog, work.summary):
+                with pool:
+                    _choose_encoders(work)
+                    report_scan(work, found)
+                    read_files(work, found.files, retry=retry)
+                    _tell_gone(work, given, prune=prune, known_folders=known_folders)
+                    _open_stages(work, retry=retry)
+                    stages.embed(work)
+                    open_regions(work)
+                    stages.render(work)
+                stages.read_by_ocr(work)
+                stages.embed(work)  # what OCR read is embedded like the rest
+                open_regions(work)
+                stages.embed_all_items(work)
+                stages.update_graph_of(catalog)
+                if is_by_model(work):  # text can be found while a visual model works, which may take hours
+                    stages.publish(work)
+                embed_pages(work)
+                stages.publish(work)
         finally:
             where.clear_spool()
         _count(work)
@@ -147,21 +143,25 @@ def ingest(
     return work.summary
 
 
-_TEXT: tuple[Stage, ...] = (EmbedStage(), RegionsStage())
+def resolved(
+    index: HasPaths | IndexPaths, settings: Settings | None, paths: str | Path | Iterable[str | Path]
+) -> tuple[IndexPaths, Settings, list[Path]]:
+    """Return where an index is, the settings of a run over it, and its paths."""
+    where = index if isinstance(index, IndexPaths) else index.paths
+    settings = settings or getattr(index, "settings", None) or Settings()
+    return where, settings, [Path(path) for path in ([paths] if isinstance(paths, str | Path) else paths)]
 
 
-def _later_stages(work: Work) -> Sequence[Stage]:
-    """What comes after the text and the images, in order. What OCR reads is embedded like the rest; and text can be
-    found while a visual model works, which may take hours."""
-    publish = PublishStage()
-    before_model = (publish,) if is_by_model(work) else ()
-    return (OcrStage(), *_TEXT, ItemsStage(), GraphStage(), *before_model, VisualStage(), publish)
-
-
-def _run(work: Work, stages: Sequence[Stage]) -> None:
-    for stage in stages:
-        if stage.pending(work):
-            stage.run(work)
+@contextmanager
+def in_good_order(catalog: Catalog, summary: IngestSummary | CommitsSummary) -> Iterator[None]:
+    """End a run that Ctrl-C stopped as one that is done; say of a disk that fails what to do."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        summary.interrupted = True
+    except OSError as error:
+        catalog.check_in_place()
+        raise unusable("the index cannot be written", error) from error
 
 
 def _knows(paths: IndexPaths, given: Sequence[Path]) -> bool:
@@ -250,22 +250,14 @@ class ToRead:
         return self.sha256[:16]
 
 
-@dataclass(frozen=True, slots=True)
-class _Again:
-    """What is to be read although it is known: documents with pages to try again; with `retry` whatever waits."""
-
-    documents: Container[str] = ()
-    retry: bool = False
-
-
 def read_files(work: Work, files: Sequence[Path], *, retry: bool) -> None:
     """Settle what is known, read the rest; every file is accounted for in the summary."""
     forget_files_gone(work.catalog)
-    again = _Again(to_read_again(work.catalog, waiting=retry), retry)
+    again = to_read_again(work.catalog, waiting=retry)
     to_read: dict[str, ToRead] = {}
     copies: list[ToRead] = []
     for path in files:
-        step = plan(work.catalog, path, again)
+        step = plan(work.catalog, path, again, retry=retry)
         if isinstance(step, FileOutcome):
             finish(work, step)
         elif step.sha256 in to_read:
@@ -284,13 +276,13 @@ def finish(work: Account, outcome: FileOutcome) -> None:
     work.observer.on_file(outcome)
 
 
-def plan(catalog: Catalog, path: Path, again: _Again | None = None) -> FileOutcome | ToRead:
-    """Settle a file whose content is known, at once; otherwise say that it must be read."""
-    again = again or _Again()
+def plan(catalog: Catalog, path: Path, again: Container[str] = (), *, retry: bool = False) -> FileOutcome | ToRead:
+    """Settle a file whose content is known, at once; otherwise say that it must be read. `again`: documents with pages
+    to try again; `retry`: so is whatever waits."""
     try:
         stamp = stamp_of(path)
         known = document_at_path(catalog, stamp.path)
-        unchanged = known is not None and known[1] == stamp and known[0] not in again.documents
+        unchanged = known is not None and known[1] == stamp and known[0] not in again
         if known is not None and unchanged and reader_version_of(catalog, known[0]) == READER_VERSION:
             return FileOutcome(stamp.path, "unchanged", known[0])
         sha256 = hash_of(path)
@@ -298,10 +290,10 @@ def plan(catalog: Catalog, path: Path, again: _Again | None = None) -> FileOutco
         return FileOutcome(to_utf8(path), "failed", code=error.code, reason=error.message)
     same = document_of_hash(catalog, sha256)
     if same is None:
-        return _unless_hopeless(catalog, ToRead(path, stamp, sha256, replaces=known is not None), again)
+        return _unless_hopeless(catalog, ToRead(path, stamp, sha256, replaces=known is not None), retry=retry)
     document = same[0]
-    if same[1] != READER_VERSION or document.doc_id in again.documents:
-        keep = same[1] == READER_VERSION and not again.retry
+    if same[1] != READER_VERSION or document.doc_id in again:
+        keep = same[1] == READER_VERSION and not retry
         failed = tuple(failures_of(catalog, document.doc_id)) if keep else ()
         if (known is None or known[0] != document.doc_id) and not Path(document.source_path).exists():
             # It moved, and is read again: the place it left is no copy of it.
@@ -322,11 +314,11 @@ def _settle_known(catalog: Catalog, path: Path, stamp: FileStamp, document: Docu
     return FileOutcome(stamp.path, "copy", document.doc_id)
 
 
-def _unless_hopeless(catalog: Catalog, step: ToRead, again: _Again) -> FileOutcome | ToRead:
+def _unless_hopeless(catalog: Catalog, step: ToRead, *, retry: bool) -> FileOutcome | ToRead:
     """A file that ran out of its time twice would do it again: it is told, and costs no time."""
     failed = failed_file(catalog, step.stamp.path)
     same = failed is not None and (failed.sha256, failed.reader_version) == (step.sha256, READER_VERSION)
-    if failed is None or not same or failed.tries < 2 or again.retry:
+    if failed is None or not same or failed.tries < 2 or retry:
         return step
     reason = f"{failed.reason}, in an earlier run; it was not tried again"
     return FileOutcome(step.stamp.path, "failed", step.doc_id, code=failed.code, reason=reason)

@@ -21,12 +21,11 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import fields
 from pathlib import Path, PurePath
 from types import FrameType
 from typing import Any, TextIO
 
-from ingest.report import FileOutcome, IngestSummary, PageOutcome, SilentObserver
+from ingest.report import FileOutcome, IngestSummary, Observer, PageOutcome, Stage
 from research.addresses import ENCODER_KEYS
 from research.errors import BusyError, CtxError
 from research.lazy import switch_off
@@ -50,8 +49,8 @@ def start_job(index: Path, settings: Settings, paths: Sequence[Path]) -> subproc
     """Start the process; its stdout is to be read to the end. The thread that calls this must live as long as the
     process: on Linux that is whom it dies with."""
     request = {
-        "index": os.fsencode(index).hex(),
-        "paths": [os.fsencode(path).hex() for path in paths],  # a path may be no valid text
+        "index": str(index),
+        "paths": [str(path) for path in paths],  # JSON escapes what is no valid text
         "settings": {name: getattr(settings, name) for name in _SETTINGS},
     }
     # It asks the encoder, perhaps one elsewhere; the processes that open files are started by it, without these keys.
@@ -65,7 +64,7 @@ def start_job(index: Path, settings: Settings, paths: Sequence[Path]) -> subproc
     return process
 
 
-class Reporter(SilentObserver):
+class Reporter(Observer):
     """Tells of progress, a few times a second at most; of everything else as it happens."""
 
     def __init__(self, send: Callable[..., None], clock: Callable[[], float] = time.monotonic) -> None:
@@ -95,23 +94,11 @@ class Reporter(SilentObserver):
     def on_failed_page(self, page: PageOutcome) -> None:
         self._send("page", **page.to_dict())
 
-    def on_embed(self, done: int, total: int) -> None:
-        self._progress("embed", done, total)
-
-    def on_render(self, done: int, total: int) -> None:
-        self._progress("render", done, total)
-
-    def on_ocr(self, done: int, total: int) -> None:
-        self._progress("ocr", done, total)
-
-    def on_visual(self, done: int, total: int) -> None:
-        self._progress("visual", done, total)
+    def on_progress(self, stage: Stage, done: int, total: int) -> None:
+        self._progress(stage, done, total)
 
     def on_note(self, message: str) -> None:
         self._send("note", message=message)
-
-    def on_publish(self) -> None:
-        self._progress("publish", 0, 1)
 
     def on_wait(self, error: BusyError) -> None:
         """Another process writes the index, and is waited for."""
@@ -144,8 +131,8 @@ def run(request: Mapping[str, Any], send: Callable[..., None]) -> None:
     """One ingest, told by `send(event, …)`. The last event is `done` or `failed`."""
     summary = IngestSummary()
     try:
-        index = IndexPaths(_path(request["index"]))
-        summary = _ingest(index, [_path(each) for each in request["paths"]], _settings(request["settings"]), send)
+        paths = [Path(each) for each in request["paths"]]
+        summary = _ingest(IndexPaths(Path(request["index"])), paths, _settings(request["settings"]), send)
     except KeyboardInterrupt:  # before the run began, or while it waited
         summary.interrupted = True
     except CtxError as error:
@@ -160,6 +147,7 @@ def run(request: Mapping[str, Any], send: Callable[..., None]) -> None:
 
 
 def _ingest(index: IndexPaths, paths: Sequence[Path], settings: Settings, send: Callable[..., None]) -> IngestSummary:
+    from ingest.run import ingest  # a server imports this file for `start_job` alone
     from ingest.scan import to_utf8
 
     reporter = Reporter(send)
@@ -167,19 +155,15 @@ def _ingest(index: IndexPaths, paths: Sequence[Path], settings: Settings, send: 
     gone = [FileOutcome(to_utf8(path), "failed", code="gone", reason=_GONE) for path in paths if path not in there]
     for outcome in gone:
         reporter.on_file(outcome)
-    summary = _when_free(index, there, settings, reporter) if there else IngestSummary()
+    summary = IngestSummary()
+    if there:
+        try:
+            summary = ingest(index, there, settings=settings, observer=reporter)
+        except BusyError as error:
+            reporter.on_wait(error)
+            summary = ingest(index, there, settings=settings, observer=reporter, wait=_FOR_EVER)
     summary.files = [*gone, *summary.files]
     return summary
-
-
-def _when_free(index: IndexPaths, paths: Sequence[Path], settings: Settings, reporter: Reporter) -> IngestSummary:
-    from ingest.run import ingest  # a server imports this file for `start_job` alone
-
-    try:
-        return ingest(index, paths, settings=settings, observer=reporter)
-    except BusyError as error:
-        reporter.on_wait(error)
-    return ingest(index, paths, settings=settings, observer=reporter, wait=_FOR_EVER)
 
 
 def bounded(summary: dict[str, Any]) -> dict[str, Any]:
@@ -195,16 +179,9 @@ def bounded(summary: dict[str, Any]) -> dict[str, Any]:
     return whole | {name: whole[name][:_MOST_ENTRIES] for name in cut} | {"cut": cut}
 
 
-def _path(text: str) -> Path:
-    return Path(os.fsdecode(bytes.fromhex(text)))
-
-
 def _settings(given: Mapping[str, Any]) -> Settings:
     """JSON knows no tuples."""
-    values: dict[str, Any] = dict(given)
-    for each in fields(Settings):
-        if isinstance(each.default, tuple) and each.name in values:
-            values[each.name] = tuple(values[each.name])
+    values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
     return Settings(**values)
 
 

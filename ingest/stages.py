@@ -1,7 +1,8 @@
-"""What happens to documents after they were read: stages of one shape, and what the stages of a run share.
+"""What happens to documents after they were read, and what the stages of a run share.
 
-A stage works off what the catalog's ledger says is unfinished, and commits as it goes: stopped anywhere, the next run
-goes on there. The stage of the visual side stands in `ingest.visual`.
+A stage is a function that works off what the catalog's ledger says is unfinished, and returns at once where there is
+nothing. It commits as it goes: stopped anywhere, the next run goes on there. A document or page that fails is noted in
+the catalog and told, and the rest goes on. The visual side stands in `ingest.visual`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import Protocol
 
 from ingest.encoder import RunEncoder, embed_items
 from ingest.jobs import UNREADABLE, DocumentDone, Failed, Job, PageOcrDone, Task
@@ -48,7 +48,6 @@ from research.store import (
     make_folder,
     mark_drawn,
     needs_no_ocr,
-    numbers_without_vectors,
     pages_for_ocr,
     publish_in_subprocess,
     unfinished,
@@ -77,20 +76,6 @@ class Work:
     encoder: RunEncoder = field(default_factory=RunEncoder)
     visual: str = ""  # the visual encoder; empty where none can work
     embedded: array[int] = field(default_factory=lambda: array("q"))  # chunks that were given a vector
-
-
-class Stage(Protocol):
-    """One kind of work on documents that were read."""
-
-    def pending(self, work: Work) -> bool:
-        """Whether there is something for it to do."""
-
-    def run(self, work: Work) -> None:
-        """Do it. A document or page that fails is noted in the catalog and told, and the rest goes on."""
-
-
-def _has_unfinished(work: Work, stage: str) -> bool:
-    return bool(unfinished(work.catalog).get(stage))
 
 
 def _unfinished_files(work: Work, stage: str) -> Iterator[tuple[str, Path]]:
@@ -141,43 +126,36 @@ def _is_current(catalog: Catalog, doc_id: str, path: Path, source_path: str) -> 
         return False
 
 
-class EmbedStage:
-    """A vector for every chunk, in batches, each batch a commit."""
-
-    def pending(self, work: Work) -> bool:
-        return _has_unfinished(work, STAGE_VECTORS) or work.encoder.is_other_than(work.catalog)
-
-    def run(self, work: Work) -> None:
-        if count_pending(work.catalog) or work.encoder.is_other_than(work.catalog):
-            encoder = work.encoder.load()
-            _check_window(work.catalog, encoder)
-            if work.encoder.declare(work.catalog):
-                work.observer.on_note(f"another model answers as {encoder.name} now; all documents are embedded anew")
-            total = count_pending(work.catalog)
-            if total:
-                _embed_chunks(work, encoder, total)
-            if isinstance(encoder, OpenAIEncoder) and encoder.halved:
-                _tell_halved(work, encoder)
-        close_ledger(work.catalog)
+def embed(work: Work) -> None:
+    """Give every chunk a vector, in batches, each batch a commit."""
+    other = work.encoder.is_other_than(work.catalog)
+    if not other and not unfinished(work.catalog).get(STAGE_VECTORS):
+        return
+    if other or count_pending(work.catalog):
+        encoder = work.encoder.load()
+        _check_window(work.catalog, encoder)
+        if work.encoder.declare(work.catalog):
+            work.observer.on_note(f"another model answers as {encoder.name} now; all documents are embedded anew")
+        if total := count_pending(work.catalog):
+            _embed_chunks(work, encoder, total)
+        if isinstance(encoder, OpenAIEncoder) and encoder.halved:
+            texts, encoder.halved = encoder.halved, 0
+            work.observer.on_note(
+                f"passages longer than {encoder.name} takes: {texts}; the vector of each is the mean of its parts"
+            )
+    close_ledger(work.catalog)
 
 
 def _embed_chunks(work: Work, encoder: TextEncoder, total: int) -> None:
     done = 0
-    work.observer.on_embed(done, total)
+    work.observer.on_progress("embed", done, total)
     chunks = chunk_vectors.pending_chunks(work.catalog)
     while batch := list(islice(chunks, _BATCH)):
         matrix = encoder.embed([chunk.text for chunk in batch])
         chunk_vectors.write_vectors(work.catalog, [chunk.chunk_id for chunk in batch], matrix)
         work.embedded.extend(chunk.chunk_id for chunk in batch)
         done += len(batch)
-        work.observer.on_embed(done, total)
-
-
-def _tell_halved(work: Work, encoder: OpenAIEncoder) -> None:
-    texts, encoder.halved = encoder.halved, 0
-    work.observer.on_note(
-        f"passages longer than {encoder.name} takes: {texts}; the vector of each is the mean of its parts"
-    )
+        work.observer.on_progress("embed", done, total)
 
 
 def _check_window(catalog: Catalog, encoder: TextEncoder) -> None:
@@ -190,39 +168,30 @@ def _check_window(catalog: Catalog, encoder: TextEncoder) -> None:
         )
 
 
-class RenderStage:
-    """Page images and thumbnails, drawn by the reading processes into folders that are then put in place whole."""
-
-    def pending(self, work: Work) -> bool:
-        return work.settings.images and _has_unfinished(work, STAGE_IMAGES)
-
-    def run(self, work: Work) -> None:
-        spool = work.catalog.paths.spool
-        jobs = [
-            Job(
-                "render",
-                path,
-                doc_id,
-                spool / f"{doc_id}.images",
-                skip_pages=_pages_to_skip(work, doc_id, STAGE_IMAGES),
-            )
-            for doc_id, path in _unfinished_files(work, STAGE_IMAGES)
-        ]
-        if not jobs:
-            return
-        make_folder(spool)
-        generation = generations.current(work.catalog)
-        published = generation.through_seq if generation else 0
-        done = 0
-        failed: dict[str, dict[int, FailedPage]] = {}
-        for event in work.pool.run(jobs):
-            doc_id = event.job.doc_id
-            if isinstance(event, Failed) and event.page:
-                failed.setdefault(doc_id, {})[event.page] = event.at(STAGE_IMAGES)
-            elif isinstance(event, DocumentDone | Failed) and _is_same_file(work, event.job):
-                _put_in_place(work, event, list(failed.get(doc_id, {}).values()), published)
-                done += 1
-                work.observer.on_render(done, len(jobs))
+def render(work: Work) -> None:
+    """Have page images and thumbnails drawn by the reading processes, into folders that are then put in place whole."""
+    if not work.settings.images:
+        return
+    spool = work.catalog.paths.spool
+    jobs = [
+        Job("render", path, doc_id, spool / f"{doc_id}.images", skip_pages=_pages_to_skip(work, doc_id, STAGE_IMAGES))
+        for doc_id, path in _unfinished_files(work, STAGE_IMAGES)
+    ]
+    if not jobs:
+        return
+    make_folder(spool)
+    generation = generations.current(work.catalog)
+    published = generation.through_seq if generation else 0
+    done = 0
+    failed: dict[str, dict[int, FailedPage]] = {}
+    for event in work.pool.run(jobs):
+        doc_id = event.job.doc_id
+        if isinstance(event, Failed) and event.page:
+            failed.setdefault(doc_id, {})[event.page] = event.at(STAGE_IMAGES)
+        elif isinstance(event, DocumentDone | Failed) and _is_same_file(work, event.job):
+            _put_in_place(work, event, list(failed.get(doc_id, {}).values()), published)
+            done += 1
+            work.observer.on_progress("render", done, len(jobs))
 
 
 def _put_in_place(work: Work, event: DocumentDone | Failed, failed: list[FailedPage], published: int) -> None:
@@ -239,75 +208,70 @@ def _put_in_place(work: Work, event: DocumentDone | Failed, failed: list[FailedP
     _report_failures(work, doc_id, failed)
 
 
-class OcrStage:
-    """OCR of what has no text, page by page; each page is committed as it comes."""
-
-    def pending(self, work: Work) -> bool:
-        """Also where an engine was named: that it is missing is told, whether there is something to read or not."""
-        named = work.settings.ocr_engine != "auto" or bool(work.settings.ocr_language)
-        return work.settings.ocr != "off" and (named or _has_unfinished(work, STAGE_OCR))
-
-    def run(self, work: Work) -> None:
-        jobs = list(_ocr_jobs(work))
-        # What is missing, an engine or its language, is one error now, not one a document later.
-        choose_engine(work.settings.ocr_engine, language=work.settings.ocr_language)
-        if not jobs:
-            return
-        total, done = sum(len(job.pages) for job in jobs), 0
-        read: Counter[str] = Counter()  # pages of each document
-        work.observer.on_ocr(0, total)
-        with Pool(min(len(jobs), usable_cores()), work.limits) as pool:
-            for event in pool.run(jobs):
-                if not isinstance(event, PageOcrDone | Failed) or not _is_same_file(work, event.job):
-                    continue
-                if isinstance(event, PageOcrDone):
-                    write_ocr(work.catalog, event.job.doc_id, event.page, event.chunks, event.lines)
-                    work.summary.ocr_pages += 1
-                    read[event.job.doc_id] += 1
-                elif event.page:
-                    if event.page not in event.job.pages:  # it has its text; OCR only passed over it
-                        continue
-                    _give_up_pages(work, event, [event.page])
-                else:
-                    left = set(pages_for_ocr(work.catalog, event.job.doc_id)) & set(event.job.pages)
-                    _give_up_pages(work, event, sorted(left))
-                    done += len(left) - 1
+def read_by_ocr(work: Work) -> None:
+    """Read what has no text, page by page; each page is committed as it comes."""
+    settings = work.settings
+    if settings.ocr == "off":
+        return
+    jobs = list(_ocr_jobs(work))
+    # What is missing, an engine or its language, is one error now, not one a document later; and where one was named,
+    # it is told whether there is something to read or not.
+    if unfinished(work.catalog).get(STAGE_OCR) or settings.ocr_engine != "auto" or settings.ocr_language:
+        choose_engine(settings.ocr_engine, language=settings.ocr_language)
+    if not jobs:
+        return
+    total, done = sum(len(job.pages) for job in jobs), 0
+    read: Counter[str] = Counter()  # pages of each document
+    work.observer.on_progress("ocr", 0, total)
+    with Pool(min(len(jobs), usable_cores()), work.limits) as pool:
+        for event in pool.run(jobs):
+            if not isinstance(event, PageOcrDone | Failed) or not _is_same_file(work, event.job):
+                continue
+            doc_id = event.job.doc_id
+            if isinstance(event, PageOcrDone):
+                write_ocr(work.catalog, doc_id, event.page, event.chunks, event.lines)
+                work.summary.ocr_pages += 1
+                read[doc_id] += 1
                 done += 1
-                work.observer.on_ocr(done, total)
-        _settle_ocr(work, jobs)
-        _warn_of_unread(work, jobs, read)
+            elif not event.page:
+                left = _unread(work, event.job)
+                _give_up_pages(work, event, left)
+                done += len(left)
+            elif event.page in event.job.pages:  # of any other the text is there; OCR only passed over it
+                _give_up_pages(work, event, [event.page])
+                done += 1
+            else:
+                continue
+            work.observer.on_progress("ocr", done, total)
+    for job in jobs:  # what a finished job passed over needs no OCR after all
+        if _is_same_file(work, job):
+            needs_no_ocr(work.catalog, job.doc_id, _unread(work, job))
+    _warn_of_unread(work, jobs, read)
+
+
+def _unread(work: Work, job: Job) -> list[int]:
+    return sorted(set(pages_for_ocr(work.catalog, job.doc_id)) & set(job.pages))
 
 
 def _ocr_jobs(work: Work) -> Iterator[Job]:
-    force = work.settings.ocr == "force"
-    counter = ""
+    settings, counter = work.settings, ""
     for doc_id, path in _unfinished_files(work, STAGE_OCR):
         counter = counter or work.encoder.token_counter(work.catalog.paths.spool)
         pages = pages_for_ocr(work.catalog, doc_id)
-        skip = _pages_to_skip(work, doc_id, STAGE_OCR)
+        whole = Job(
+            "ocr",
+            path,
+            doc_id,
+            Path(),
+            counter,
+            engine=settings.ocr_engine,
+            language=settings.ocr_language,
+            force=settings.ocr == "force",
+            skip_pages=_pages_to_skip(work, doc_id, STAGE_OCR),
+        )
         size = max(_LEAST_PAGES_A_JOB, math.ceil(len(pages) / usable_cores()))
         for start in range(0, len(pages), size):
-            part = tuple(pages[start : start + size])
-            yield Job(
-                "ocr",
-                path,
-                doc_id,
-                Path(),
-                counter,
-                part,
-                engine=work.settings.ocr_engine,
-                language=work.settings.ocr_language,
-                force=force,
-                skip_pages=skip,
-            )
-
-
-def _settle_ocr(work: Work, jobs: list[Job]) -> None:
-    """Pages that a finished job passed over need no OCR after all."""
-    for job in jobs:
-        if _is_same_file(work, job):
-            left = set(pages_for_ocr(work.catalog, job.doc_id)) & set(job.pages)
-            needs_no_ocr(work.catalog, job.doc_id, sorted(left))
+            yield replace(whole, pages=tuple(pages[start : start + size]))
 
 
 def _warn_of_unread(work: Work, jobs: list[Job], read: Counter[str]) -> None:
@@ -331,49 +295,27 @@ def _give_up_pages(work: Work, event: Failed, pages: list[int]) -> None:
     _report_failures(work, event.job.doc_id, failed)
 
 
-class ItemsStage:
-    """A vector for every item that has none: what an earlier run left, and everything once another encoder has taken
-    over."""
-
-    def pending(self, work: Work) -> bool:
-        return bool(self._kinds(work))
-
-    def run(self, work: Work) -> None:
-        for kind in self._kinds(work):
-            embed_items(work.catalog, kind, work.encoder, work.observer.on_embed)
-
-    @staticmethod
-    def _kinds(work: Work) -> list[str]:
-        there = count_items(work.catalog)
-        return [
-            kind for kind in KINDS if kind in there and numbers_without_vectors(work.catalog, kind, work.encoder.name)
-        ]
-
-
-class GraphStage:
-    """The graph, brought up to the catalog: what documents, code and commits say of each other."""
-
-    def pending(self, work: Work) -> bool:
-        return is_behind(work.catalog)
-
-    def run(self, work: Work) -> None:
-        update_graph_of(work.catalog)
+def embed_all_items(work: Work) -> None:
+    """Give a vector to every item that has none: what an earlier run left, and everything once another encoder has
+    taken over."""
+    there = count_items(work.catalog)
+    for kind in KINDS:
+        if kind in there:
+            embed_items(work.catalog, kind, work.encoder, work.observer)
 
 
 def update_graph_of(catalog: Catalog) -> None:
-    """What is left to do, or fails, is left to the first question that needs the graph: no run fails for it."""
+    """Bring the graph up to the catalog: what documents, code and commits say of each other. What is left to do, or
+    fails, is left to the first question that needs it: no run fails for it."""
     try:
-        update_graph(catalog)
+        if is_behind(catalog):
+            update_graph(catalog)
     except Exception as error:  # noqa: BLE001  the documents are there, and that is what a run is for
         log_failure("graph", "bringing it up to date", error)
 
 
-class PublishStage:
-    """The collections, brought up to the catalog."""
-
-    def pending(self, work: Work) -> bool:
-        return generations.state_of(work.catalog).behind
-
-    def run(self, work: Work) -> None:
-        work.observer.on_publish()
+def publish(work: Work) -> None:
+    """Bring the collections up to the catalog."""
+    if generations.state_of(work.catalog).behind:
+        work.observer.on_progress("publish", 0, 1)
         publish_in_subprocess(work.catalog.paths)

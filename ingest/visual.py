@@ -78,36 +78,29 @@ def is_by_model(work: Work) -> bool:
     return visual_kind(work.visual) == "model"
 
 
-class RegionsStage:
-    """`regions` can answer as soon as the text side has vectors, long before OCR is through."""
-
-    def pending(self, work: Work) -> bool:
-        return work.visual == REGIONS and bool(chunk_vectors.encoder_of(work.catalog))
-
-    def run(self, work: Work) -> None:
-        name = chunk_vectors.encoder_of(work.catalog)
+def open_regions(work: Work) -> None:
+    """Let `regions` answer as soon as the text side has vectors, long before OCR is through."""
+    name = chunk_vectors.encoder_of(work.catalog)
+    if work.visual == REGIONS and name:
         page_vectors.set_encoder(work.catalog, f"{REGIONS}:{name}", chunk_vectors.dim_of(work.catalog))
 
 
-class VisualStage:
-    """Brings the visual side up to date, whichever it is."""
-
-    def pending(self, work: Work) -> bool:
-        return bool(work.visual)
-
-    def run(self, work: Work) -> None:
-        lines = page_vectors.pages_with_new_lines(work.catalog) if work.visual == REGIONS else []
-        encoder = work.encoder.load() if lines else None
-        try:
-            if work.visual == OFF:
-                page_vectors.set_encoder(work.catalog, OFF, 0)
-            elif is_by_model(work):
-                _embed_images(work)
-            elif encoder is not None:
-                _embed_lines(work, lines, encoder)
-            page_vectors.set_problem(work.catalog, "")
-        except CtxError as error:
-            _fail(work, error)
+def embed_pages(work: Work) -> None:
+    """Bring the visual side up to date, whichever it is."""
+    if not work.visual:
+        return
+    lines = page_vectors.pages_with_new_lines(work.catalog) if work.visual == REGIONS else []
+    encoder = work.encoder.load() if lines else None
+    try:
+        if work.visual == OFF:
+            page_vectors.set_encoder(work.catalog, OFF, 0)
+        elif is_by_model(work):
+            _embed_images(work)
+        elif encoder is not None:
+            _embed_lines(work, lines, encoder)
+        page_vectors.set_problem(work.catalog, "")
+    except CtxError as error:
+        _fail(work, error)
 
 
 def _chosen(work: Work, known: str) -> str:
@@ -133,11 +126,11 @@ def _chosen(work: Work, known: str) -> str:
 
 def _embed_lines(work: Work, pages: Sequence[int], encoder: TextEncoder) -> None:
     """Vectors of what OCR read, line by line: finer than a chunk, and placed exactly."""
-    work.observer.on_visual(0, len(pages))
+    work.observer.on_progress("visual", 0, len(pages))
     for start in range(0, len(pages), _PAGES):
         part = pages[start : start + _PAGES]
         page_vectors.write(work.catalog, list(_line_vectors(work.catalog, part, encoder)))
-        work.observer.on_visual(start + len(part), len(pages))
+        work.observer.on_progress("visual", start + len(part), len(pages))
 
 
 def _embed_images(work: Work) -> None:
@@ -152,10 +145,10 @@ def _embed_images(work: Work) -> None:
         )
     page_vectors.set_encoder(work.catalog, encoder.name, encoder.dim)
     images = page_vectors.unseen_images(work.catalog)
-    work.observer.on_visual(0, len(images))
+    work.observer.on_progress("visual", 0, len(images))
     for done, image in enumerate(images, start=1):
         _embed_image(work, image, encoder)
-        work.observer.on_visual(done, len(images))
+        work.observer.on_progress("visual", done, len(images))
 
 
 def _embed_image(work: Work, image: PageImage, encoder: VisualEncoder) -> None:

@@ -15,7 +15,7 @@ import pymupdf
 import pytest
 from filelock import FileLock
 
-from ingest import SilentObserver, ingest
+from ingest import Observer, ingest
 from research.index import telemetry_check
 from research.lazy import switch_off
 from research.settings import Settings
@@ -141,7 +141,7 @@ def sample_index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An index of data/samples, made once by a real run. Tests only read it."""
 
     def make(root: Path) -> None:
-        summary = ingest(IndexPaths(root), [SAMPLES], settings=Settings(), observer=SilentObserver())
+        summary = ingest(IndexPaths(root), [SAMPLES], settings=Settings(), observer=Observer())
         assert not summary.failed
 
     return built_once(tmp_path_factory, "sample-index", make)

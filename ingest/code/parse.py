@@ -186,7 +186,12 @@ def _recover(source: bytes, parsed: Parsed, language: str) -> Parsed:
     ]
     known = {each.start for each in kept}
     definitions = sorted([*kept, *(each for each in more if each.start not in known)], key=_place)
-    _nest(definitions, ())
+    stack: list[Definition] = []
+    for each in definitions:
+        while stack and stack[-1].end <= each.start:
+            stack.pop()
+        each.parent = stack[-1] if stack else None
+        stack.append(each)
     return replace(parsed, definitions=definitions)
 
 

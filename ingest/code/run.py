@@ -24,12 +24,11 @@ from ingest.code.units import ReadFile, Unit
 from ingest.encoder import RunEncoder, embed_items, encoder_for_items
 from ingest.jobs import CodeRead, Failed, Job, Task
 from ingest.pool import LIMITS, Limits, Pool
-from ingest.report import CodeCounts, FileOutcome, IngestSummary, Observer, SilentObserver
-from ingest.run import HasPaths, finish, report_scan
+from ingest.report import CodeCounts, FileOutcome, IngestSummary, Observer
+from ingest.run import HasPaths, finish, in_good_order, report_scan, resolved
 from ingest.scan import Scanned, folder_above, removable, to_utf8
 from ingest.stages import update_graph_of
 from research.encoders import DEFAULT, usable_cores
-from research.errors import unusable
 from research.settings import Settings
 from research.store import (
     KILLED,
@@ -88,27 +87,20 @@ def ingest_code(
     """
     started = time.monotonic()
     check_installed()
-    where = index if isinstance(index, IndexPaths) else index.paths
-    settings = settings or getattr(index, "settings", None) or Settings()
-    told = observer or SilentObserver()
-    given = [Path(path) for path in ([paths] if isinstance(paths, str | Path) else paths)]
+    where, settings, given = resolved(index, settings, paths)
+    told = observer or Observer()
     found = find_code(given, follow_links=follow_links)
     if found.empty and not (where.exists and _knows(where, given)):
         raise no_code(given, found)
     with write_lock(where, wait=wait), Catalog(where, writable=True) as catalog:
         run = _Run(catalog, told, encoder_for_items(catalog, settings, told, "code is"))
-        try:
+        with in_good_order(catalog, run.summary):
             report_scan(run, found)
             known = _known(catalog, given, found.files)
             _read(run, found.files, known, limits, retry=retry)
             _settle_gone(run, given, found, known, prune=prune)
-            run.counts.embedded = embed_items(catalog, KIND, run.encoder, told.on_embed)
+            run.counts.embedded = embed_items(catalog, KIND, run.encoder, told)
             update_graph_of(catalog)
-        except KeyboardInterrupt:
-            run.summary.interrupted = True
-        except OSError as error:
-            catalog.check_in_place()
-            raise unusable("the index cannot be written", error) from error
         run.counts.pending = len(numbers_without_vectors(catalog, KIND, run.encoder.name))
     run.summary.seconds = time.monotonic() - started
     return run.summary

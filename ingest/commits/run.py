@@ -17,11 +17,11 @@ from pathlib import Path
 
 from ingest.commits.git import Commit, Repository, find_repository, reachable, read_commits
 from ingest.encoder import embed_items, encoder_for_items
-from ingest.report import CommitsSummary, Observer, RepositoryOutcome, SilentObserver
-from ingest.run import HasPaths
+from ingest.report import CommitsSummary, Observer, RepositoryOutcome
+from ingest.run import HasPaths, in_good_order, resolved
 from ingest.scan import to_utf8
 from ingest.stages import update_graph_of
-from research.errors import CtxError, DocumentError, unusable
+from research.errors import CtxError, DocumentError
 from research.governance import SECRETS, BaseRedactor, SafeRedactor
 from research.settings import Settings
 from research.store import (
@@ -68,10 +68,8 @@ def ingest_commits(
     ever. Ctrl-C ends it in good order, with `interrupted` set.
     """
     started = time.monotonic()
-    where = index if isinstance(index, IndexPaths) else index.paths
-    settings = settings or getattr(index, "settings", None) or Settings()
-    told = observer or SilentObserver()
-    given = [Path(each) for each in ([repositories] if isinstance(repositories, str | Path) else repositories)]
+    where, settings, given = resolved(index, settings, repositories)
+    told = observer or Observer()
     found = [(path, _locate(path)) for path in given]
     errors = [each for _, each in found if isinstance(each, CtxError)]
     if len(errors) == len(found) and errors and not where.exists:
@@ -79,19 +77,14 @@ def ingest_commits(
     summary = CommitsSummary()
     with write_lock(where, wait=wait), Catalog(where, writable=True) as catalog:
         encoder = encoder_for_items(catalog, settings, told, "commits are")
-        try:
+        with in_good_order(catalog, summary):
             for path, repository in found:
                 outcome = _take(catalog, path, repository, told, prune=prune)
                 if outcome.result == "failed" and len(found) == 1:
                     raise (type(errors[0]) if errors else CtxError)(outcome.reason, hint=outcome.hint)
                 summary.repositories.append(outcome)
-            summary.embedded = embed_items(catalog, KIND, encoder, told.on_embed)
+            summary.embedded = embed_items(catalog, KIND, encoder, told)
             update_graph_of(catalog)
-        except KeyboardInterrupt:
-            summary.interrupted = True
-        except OSError as error:
-            catalog.check_in_place()
-            raise unusable("the index cannot be written", error) from error
         summary.pending = len(numbers_without_vectors(catalog, KIND, encoder.name))
     summary.seconds = time.monotonic() - started
     return summary
@@ -148,13 +141,13 @@ def _read(
         new = [sha for sha in found.shas if sha not in there]
         before = set(keys_of_parent(catalog, KIND, repository.name))
         written, read, damaged = Written(), 0, 0
-        observer.on_commits(0, len(new))
+        observer.on_progress("commits", 0, len(new))
         stream = read_commits(git, new)
         while commits := list(islice(stream, _A_TRANSACTION)):
             written += _write(catalog, repository, outcome.path, commits, stamp="")
             read += len(commits)
             damaged += sum(commit.damaged for commit in commits)
-            observer.on_commits(min(read, len(new)), len(new))
+            observer.on_progress("commits", min(read, len(new)), len(new))
     # Where git could not follow all of the history, what it did not come to may well be there.
     gone = [] if found.problem else sorted(before.difference(found.shas))
     for start in range(0, len(gone), _REMOVED_AT_ONCE):

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ingest import SilentObserver, ingest
+from ingest import Observer, ingest
 from research.conversation.sessions import Earlier, FollowUp, follow_up
 from research.index import Index
 from research.models import Item, Question
@@ -105,7 +105,7 @@ def run(eval_folder: Path, keep: Path | None = None) -> None:
     for name, documents, file in sets:
         with tempfile.TemporaryDirectory() as folder:
             root = (keep or Path(folder)) / f"followups-{name}"
-            ingest(IndexPaths(root), documents, settings=Settings(images=False), observer=SilentObserver())
+            ingest(IndexPaths(root), documents, settings=Settings(images=False), observer=Observer())
             with Index(root) as index:
                 _report(name, list(measure(index, read_pairs(file))))
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from ingest import SilentObserver, ingest
+from ingest import Observer, ingest
 from research.context import TokenCounter
 from research.evaluation import Question, look_up, read_questions
 from research.evaluation.questions import Gold, document_key
@@ -53,7 +53,7 @@ def run(eval_folder: Path, keep: Path | None) -> None:
 def index_of(documents: Path, name: str, folder: Path) -> Path:
     root = folder / f"graph-{name}"
     if not root.exists():
-        ingest(IndexPaths(root), [documents], settings=Settings(images=False, ocr="off"), observer=SilentObserver())
+        ingest(IndexPaths(root), [documents], settings=Settings(images=False, ocr="off"), observer=Observer())
     return root
 
 

@@ -56,7 +56,7 @@ def _write(folder: Path, files: int, pages: int, count: int) -> None:
 
 def _account(files: Path, index: Path) -> dict[str, float]:
     """CPU seconds of a run over `files`: the whole, and what its calls for embedding, writing and reading took."""
-    from ingest import SilentObserver, reading, run
+    from ingest import Observer, reading, run
     from research.encoders.minilm import MiniLMEncoder
     from research.settings import Settings
     from research.store import IndexPaths, chunk_vectors
@@ -77,9 +77,7 @@ def _account(files: Path, index: Path) -> dict[str, float]:
     MiniLMEncoder.embed = timed("embedding", MiniLMEncoder.embed)  # type: ignore[method-assign]
     reading.add_document = timed("writing", reading.add_document)
     chunk_vectors.write_vectors = timed("writing", chunk_vectors.write_vectors)
-    summary = run.ingest(
-        IndexPaths(index), [files], settings=Settings(images=False, ocr="off"), observer=SilentObserver()
-    )
+    summary = run.ingest(IndexPaths(index), [files], settings=Settings(images=False, ocr="off"), observer=Observer())
     assert summary.pages == len(list(files.iterdir())), summary
     times = os.times()
     whole = times.user + times.system + times.children_user + times.children_system

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ingest import SilentObserver, ingest
+from ingest import Observer, ingest
 from research.index import Index
 from research.settings import Settings
 from research.store import IndexPaths
@@ -26,7 +26,7 @@ def run() -> None:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "index"
         pdfs = [DATA / each for each in FOLDERS]
-        ingest(IndexPaths(root), pdfs, settings=Settings(images=False), observer=SilentObserver())
+        ingest(IndexPaths(root), pdfs, settings=Settings(images=False), observer=Observer())
         with Index(root) as on, Index(root, Settings(boosters=())) as off:
             boosted = {row["qid"]: _rank(on, row) for row in questions}
             plain = {row["qid"]: _rank(off, row) for row in questions}

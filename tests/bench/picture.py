@@ -19,7 +19,7 @@ from rich.terminal_theme import TerminalTheme
 
 from cli.answer_view import Screen, answer_lines
 from cli.views import plain, screen_notes
-from ingest import SilentObserver, ingest
+from ingest import Observer, ingest
 from research.index import Index
 from research.lazy import switch_off
 from research.settings import Settings
@@ -46,7 +46,7 @@ def main() -> int:
     switch_off()
     out = Path(sys.argv[1]) if len(sys.argv) > 1 else OUT
     with tempfile.TemporaryDirectory() as folder:
-        ingest(IndexPaths(Path(folder)), [SAMPLES], settings=Settings(images=False), observer=SilentObserver())
+        ingest(IndexPaths(Path(folder)), [SAMPLES], settings=Settings(images=False), observer=Observer())
         with Index.open(folder) as index:
             context = index.ask(QUESTION)
             lines = answer_lines(

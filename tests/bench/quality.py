@@ -6,7 +6,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from ingest import SilentObserver, ingest
+from ingest import Observer, ingest
 from research import ChromaClient, SearchEngine
 from research.evaluation import METRICS, Question, ask_all, look_up, read_questions, summarise
 from research.settings import Settings
@@ -30,7 +30,7 @@ def run(eval_folder: Path) -> None:
 
 def _one_set(name: str, documents: Path, questions: list[Question], root: Path) -> None:
     started = time.perf_counter()
-    summary = ingest(IndexPaths(root), [documents], settings=Settings(images=False), observer=SilentObserver())
+    summary = ingest(IndexPaths(root), [documents], settings=Settings(images=False), observer=Observer())
     took = time.perf_counter() - started
     read = f"{summary.ocr_pages} read by OCR, " if summary.ocr_pages else ""
     line(name, f"{summary.pages} pages", f"{read}ingested in {took:.0f} s, {len(questions)} questions")

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from ingest import SilentObserver, ingest
+from ingest import Observer, ingest
 from research import ChromaClient, SearchEngine
 from research.settings import Settings
 from research.store import STOP_WORDS, Catalog, IndexPaths
@@ -51,7 +51,7 @@ def run(eval_folder: Path, keep: Path | None = None) -> None:
 
 def _index(documents: Path, root: Path) -> Path:
     if not root.exists():
-        ingest(IndexPaths(root), [documents], settings=Settings(images=False), observer=SilentObserver())
+        ingest(IndexPaths(root), [documents], settings=Settings(images=False), observer=Observer())
     return root
 
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from ingest import SilentObserver, ingest
+from ingest import Observer, ingest
 from research import ChromaClient, ContextBuilder, SearchEngine
 from research.settings import Settings
 from research.store import IndexPaths
@@ -23,7 +23,7 @@ def run() -> None:
     title("Contract (warm process, best of 5)")
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "index"
-        ingest(IndexPaths(root), [SAMPLES], settings=Settings(), observer=SilentObserver())
+        ingest(IndexPaths(root), [SAMPLES], settings=Settings(), observer=Observer())
         with ChromaClient(root) as client:
             _measure(client)
 

@@ -40,7 +40,7 @@ from string import Template
 
 import pymupdf
 
-from ingest import SilentObserver, ingest, ingest_code, ingest_commits
+from ingest import Observer, ingest, ingest_code, ingest_commits
 from research.index import Index
 from research.settings import Settings
 from research.sources import CONTEXT_TYPES
@@ -150,7 +150,7 @@ def filled(folder: Path) -> None:
     make_documents(folder / "documents")
     _copy_code(folder / "code")
     paths, settings = IndexPaths(folder / "index"), Settings(images=False, ocr="off")
-    ingest(paths, [folder / "documents"], settings=settings, observer=SilentObserver())
+    ingest(paths, [folder / "documents"], settings=settings, observer=Observer())
     ingest_code(paths, folder / "code")
     ingest_commits(paths, folder / "code" / "ctx")
     with Index(folder / "index") as index:

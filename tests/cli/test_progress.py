@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from cli.progress import BarObserver, LogObserver, bars, counted, observer_for
-from ingest import FileOutcome, PageOutcome
+from ingest import FileOutcome, PageOutcome, Stage
 from tests.in_process import Ran
 
 LONG = "/docs/Annual Report of the Harbour Cooperative 2024, final, corrected.pdf"
@@ -29,10 +29,11 @@ def drawn(width: int, files: int, pages: int, chunks: int) -> list[str]:
         observer = BarObserver(progress, clock=itertools.count(step=10).__next__)
         observer.on_plan(files, 10_000_000)
         observer.on_page(LONG, pages, pages)
-        for stage in (observer.on_embed, observer.on_render, observer.on_ocr, observer.on_visual):
-            stage(0, chunks)
-            stage(chunks - 1, chunks)
-        observer.on_publish()
+        stages: list[Stage] = ["embed", "render", "ocr", "visual"]
+        for stage in stages:
+            observer.on_progress(stage, 0, chunks)
+            observer.on_progress(stage, chunks - 1, chunks)
+        observer.on_progress("publish", 0, 1)
         shown.print(progress.get_renderable())
     return shown.file.getvalue().splitlines()  # type: ignore[attr-defined,no-any-return]
 
@@ -56,9 +57,9 @@ def test_a_stage_that_comes_again_begins_anew() -> None:
     screen = terminal(80)
     with bars(screen) as progress:
         observer = BarObserver(progress)
-        observer.on_embed(0, 10)
-        observer.on_embed(10, 10)
-        observer.on_embed(0, 4)
+        observer.on_progress("embed", 0, 10)
+        observer.on_progress("embed", 10, 10)
+        observer.on_progress("embed", 0, 4)
         assert [(task.description, task.completed, task.total) for task in progress.tasks] == [("embed", 0, 4)]
 
 

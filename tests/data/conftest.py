@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest import SilentObserver, ingest
+from ingest import Observer, ingest
 from research.settings import Settings
 from research.store import IndexPaths
 from tests.conftest import built_once
@@ -22,7 +22,7 @@ def data_index(sample_index: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     def make(root: Path) -> None:
         shutil.copytree(sample_index, root)
         pdfs = [DATA / "no-harm/pdfs", DATA / "parts/pdfs"]
-        summary = ingest(IndexPaths(root), pdfs, settings=Settings(images=False), observer=SilentObserver())
+        summary = ingest(IndexPaths(root), pdfs, settings=Settings(images=False), observer=Observer())
         assert not summary.failed
 
     return built_once(tmp_path_factory, "data-index", make)

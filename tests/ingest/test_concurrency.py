@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.report import FileOutcome, SilentObserver
+from ingest.report import FileOutcome, Observer
 from ingest.run import ingest
 from research.settings import Settings
 from research.store import Catalog, IndexPaths
@@ -38,7 +38,7 @@ def test_during_an_ingest_a_second_is_told_of_it_and_a_backup_is_taken(tmp_path:
     at = ("--index", str(paths.root))
     said: list[Ran] = []
 
-    class Meanwhile(SilentObserver):
+    class Meanwhile(Observer):
         def on_file(self, outcome: FileOutcome) -> None:
             if not said:
                 said.append(run_in_process("ingest", str(docs), *at))

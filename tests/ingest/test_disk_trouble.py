@@ -13,7 +13,7 @@ from pathlib import Path
 import pymupdf
 import pytest
 
-from ingest.report import FileOutcome, SilentObserver
+from ingest.report import FileOutcome, Observer, Stage
 from ingest.run import ingest
 from research.errors import IndexUnusableError
 from research.settings import Settings
@@ -48,7 +48,7 @@ def test_a_disk_that_takes_no_more(tmp_path: Path) -> None:
     assert "hint: " in full.stderr
     assert "space" in full.stderr
     kept = assert_whole(root)
-    summary = ingest(IndexPaths(root), [docs], settings=Settings(), observer=SilentObserver())
+    summary = ingest(IndexPaths(root), [docs], settings=Settings(), observer=Observer())
     assert summary.count("unchanged") == kept
     assert summary.count("added") == 20 - kept
     with Catalog(IndexPaths(root)) as catalog:
@@ -59,14 +59,14 @@ def test_a_disk_that_takes_no_more(tmp_path: Path) -> None:
 def test_collections_that_find_no_space_are_built_later(make_pdf: MakePdf, tmp_path: Path) -> None:
     docs, paths = tmp_path / "docs", IndexPaths(tmp_path / "index")
     make_pdf("a.pdf", ["The walrus has tusks."], docs)
-    ingest(paths, [docs], settings=Settings(images=False), observer=SilentObserver())
+    ingest(paths, [docs], settings=Settings(images=False), observer=Observer())
     shutil.rmtree(paths.chroma)
     full = run_limited(docs, paths.root, 150_000)
     assert full.returncode == 1, full.stderr
     assert "ctx: error: the collections cannot be" in full.stderr
     assert "hint: " in full.stderr
     assert not (paths.chroma / "draft").exists(), "what was half written does not fill the disk"
-    ingest(paths, [docs], settings=Settings(images=False), observer=SilentObserver())
+    ingest(paths, [docs], settings=Settings(images=False), observer=Observer())
     with Catalog(paths) as catalog:
         assert not generations.state_of(catalog).behind
 
@@ -86,7 +86,7 @@ def test_images_that_find_no_space_are_drawn_later(tmp_path: Path) -> None:
     full = run_limited(path, paths.root, 700_000)
     assert full.returncode == 1, full.stderr
     assert "the index cannot be written: File too large" in full.stderr
-    summary = ingest(paths, [path], settings=Settings(ocr="off"), observer=SilentObserver())
+    summary = ingest(paths, [path], settings=Settings(ocr="off"), observer=Observer())
     assert summary.count("unchanged") == 1
     with Catalog(paths) as catalog:
         assert catalog.connection.execute("SELECT COUNT(*) FROM pages WHERE image").fetchone()[0] == 1
@@ -96,7 +96,7 @@ def test_images_that_find_no_space_are_drawn_later(tmp_path: Path) -> None:
 def test_an_index_folder_that_is_removed_meanwhile(tmp_path: Path, point: str) -> None:
     docs, paths = make_corpus(tmp_path / "docs", 12), IndexPaths(tmp_path / "index")
 
-    class Remove(SilentObserver):
+    class Remove(Observer):
         def on_page(self, path: str, page: int, pages: int) -> None:
             if point == "reading":
                 shutil.rmtree(paths.root, ignore_errors=True)
@@ -116,9 +116,9 @@ def test_a_file_that_vanishes_before_its_ocr_keeps_its_place(tmp_path: Path, bli
     first, second = sorted(docs.rglob("*.pdf"))
     kept = first.read_bytes()
 
-    class Change(SilentObserver):
-        def on_ocr(self, done: int, total: int) -> None:
-            if done == 0:
+    class Change(Observer):
+        def on_progress(self, stage: Stage, done: int, total: int) -> None:
+            if stage == "ocr" and done == 0:
                 first.unlink()
                 second.write_bytes(kept)
 

@@ -13,7 +13,7 @@ import pytest
 
 from ingest.jobs import Task
 from ingest.pool import LIMITS, Limits
-from ingest.report import CodeCounts, FileOutcome, IngestSummary, Observer, SilentObserver
+from ingest.report import CodeCounts, FileOutcome, IngestSummary, Observer, Stage
 from ingest.run import ingest
 from research.contract import SearchEngine
 from research.errors import BusyError, CtxError, NothingFoundError, UsageError
@@ -50,7 +50,7 @@ TEXT = Settings(images=False)  # page images are tested with the stages after th
 
 
 def _run(path: Path, index: IndexPaths, observer: Observer | None = None, settings: Settings = TEXT) -> IngestSummary:
-    summary = ingest(index, [path], settings=settings, observer=observer or SilentObserver())
+    summary = ingest(index, [path], settings=settings, observer=observer or Observer())
     assert not summary.interrupted
     assert summary.pending_chunks == 0
     with Catalog(index) as catalog:
@@ -240,7 +240,7 @@ def test_names_of_every_kind(make_pdf: MakePdf, docs: Path, index: IndexPaths) -
         assert len(SearchEngine(client).run("walrus", 50).found) == len(names) + 1
 
 
-class _Meddler(SilentObserver):
+class _Meddler(Observer):
     """Changes a file while it is being read."""
 
     def __init__(self, path: Path) -> None:
@@ -265,7 +265,7 @@ def test_a_file_that_changes_while_it_is_read_is_not_trusted(make_pdf: MakePdf, 
 def test_every_file_is_told_to_the_observer(make_pdf: MakePdf, docs: Path, index: IndexPaths) -> None:
     heard: list[tuple[object, ...]] = []
 
-    class Hearing:
+    class Hearing(Observer):
         def on_plan(self, files: int, size_bytes: int) -> None:
             heard.append(("planned", files, size_bytes > 0))
 
@@ -275,27 +275,18 @@ def test_every_file_is_told_to_the_observer(make_pdf: MakePdf, docs: Path, index
         def on_file(self, outcome: FileOutcome) -> None:
             heard.append(("finished", outcome.result))
 
-        def on_embed(self, done: int, total: int) -> None:
-            heard.append(("embedding", done, total))
-
-        def on_render(self, done: int, total: int) -> None:
-            heard.append(("drawing", done, total))
-
-        def on_ocr(self, done: int, total: int) -> None:
-            heard.append(("recognising", done, total))
-
-        def on_publish(self) -> None:
-            heard.append(("publishing",))
+        def on_progress(self, stage: Stage, done: int, total: int) -> None:
+            heard.append((stage, done, total))
 
     make_pdf("a.pdf", ["Walrus", "Tusks"], docs)
     _run(docs, index, Hearing(), Settings())
     assert heard == [
         ("planned", 1, True),
         ("finished", "added"),
-        ("embedding", 0, 2),
-        ("embedding", 2, 2),
-        ("drawing", 1, 1),
-        ("publishing",),
+        ("embed", 0, 2),
+        ("embed", 2, 2),
+        ("render", 1, 1),
+        ("publish", 0, 1),
     ]
     heard.clear()
     _run(docs, index, Hearing(), Settings())
@@ -332,7 +323,7 @@ def test_vectors_of_an_unknown_encoder_are_made_anew(make_pdf: MakePdf, docs: Pa
     with Catalog(index, writable=True) as catalog:
         name = chunk_vectors.encoder_of(catalog)
         catalog.set_meta("text_encoder", "another")
-    summary = ingest(index, [docs], settings=Settings(text_encoder=name), observer=SilentObserver())
+    summary = ingest(index, [docs], settings=Settings(text_encoder=name), observer=Observer())
     assert (summary.count("unchanged"), summary.chunks) == (1, 2)
     with Catalog(index) as catalog:
         assert chunk_vectors.encoder_of(catalog) == name
@@ -347,7 +338,7 @@ def test_chunks_too_long_for_the_encoder_are_one_clear_error(make_pdf: MakePdf, 
         catalog.connection.execute("DELETE FROM vectors")
         catalog.connection.execute("INSERT INTO ledger SELECT doc_id, 'vectors' FROM documents")
     with pytest.raises(CtxError, match="up to 5000 tokens"):
-        ingest(index, [docs], settings=Settings(), observer=SilentObserver())
+        ingest(index, [docs], settings=Settings(), observer=Observer())
 
 
 @pytest.mark.slow
@@ -358,9 +349,9 @@ def test_a_document_beyond_its_time_is_tried_in_two_runs_and_then_waits(
     none: Mapping[Task, Limits] = {"read": Limits(60.0, 60.0, 0.0)}
     given: list[tuple[str, bool]] = []
     for _ in range(3):
-        summary = ingest(index, [docs], settings=Settings(images=False), observer=SilentObserver(), limits=none)
+        summary = ingest(index, [docs], settings=Settings(images=False), observer=Observer(), limits=none)
         [file] = summary.files
         given.append((file.code, "not tried again" in file.reason))
     assert given == [("timeout", False), ("timeout", False), ("timeout", True)]
-    again = ingest(index, [docs], settings=Settings(images=False), observer=SilentObserver(), retry=True)
+    again = ingest(index, [docs], settings=Settings(images=False), observer=Observer(), retry=True)
     assert [file.result for file in again.files] == ["added"]

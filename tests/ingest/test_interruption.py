@@ -10,7 +10,7 @@ from pathlib import Path
 import pymupdf
 import pytest
 
-from ingest.report import FileOutcome, SilentObserver
+from ingest.report import FileOutcome, Observer, Stage
 from ingest.run import ingest
 from research.contract import SearchEngine
 from research.settings import Settings
@@ -89,12 +89,12 @@ def _content(index: IndexPaths) -> Content:
 
 
 def _finish(docs: Path, index: IndexPaths) -> None:
-    summary = ingest(index, [docs], settings=TEXT, observer=SilentObserver())
+    summary = ingest(index, [docs], settings=TEXT, observer=Observer())
     assert not summary.interrupted
     assert not summary.failed
 
 
-class _Stop(SilentObserver):
+class _Stop(Observer):
     """Presses Ctrl-C at one point of the run."""
 
     def __init__(self, point: str) -> None:
@@ -109,11 +109,8 @@ class _Stop(SilentObserver):
     def on_file(self, outcome: FileOutcome) -> None:
         self._reach("finished")
 
-    def on_embed(self, done: int, total: int) -> None:
-        self._reach("embedding" if done == 0 else "embedded")
-
-    def on_publish(self) -> None:
-        self._reach("publishing")
+    def on_progress(self, stage: Stage, done: int, total: int) -> None:
+        self._reach(stage if done == 0 else "embedded")
 
     def _reach(self, point: str) -> None:
         if point == self._point:
@@ -129,10 +126,10 @@ class _Stop(SilentObserver):
             for each in (
                 ("planned", False),
                 ("reading", True),
-                ("embedding", False),
+                ("embed", False),
                 ("embedded", True),
-                ("publishing", False),
-                ("publishing", True),
+                ("publish", False),
+                ("publish", True),
             )
         ),
     ],
@@ -161,24 +158,25 @@ def interrupt_and_go_on(docs: Path, index: IndexPaths, point: str, *, question_b
 _KILLED = """
 import os, signal, sys
 from pathlib import Path
-from ingest.report import SilentObserver
+from ingest.report import Observer
 from ingest.run import ingest
 from research.settings import Settings
 from research.store.files.paths import IndexPaths
 
-class Killed(SilentObserver):
-    def _die(self, *_):
-        os.kill(os.getpid(), signal.SIGKILL)
+class Killed(Observer):
+    def _die(self, *told):
+        if sys.argv[3] in ("on_page", "on_file", told[0]):
+            os.kill(os.getpid(), signal.SIGKILL)
 
-setattr(Killed, sys.argv[3], Killed._die)
+setattr(Killed, sys.argv[3] if sys.argv[3].startswith("on_") else "on_progress", Killed._die)
 ingest(IndexPaths(Path(sys.argv[2])), [Path(sys.argv[1])], settings=Settings(images=False), observer=Killed())
 """
 
 
-_OTHER_POINTS = (pytest.param(point, marks=pytest.mark.slow) for point in ("on_page", "on_file", "on_publish"))
+_OTHER_POINTS = (pytest.param(point, marks=pytest.mark.slow) for point in ("on_page", "on_file", "publish"))
 
 
-@pytest.mark.parametrize("point", ["on_embed", *_OTHER_POINTS])
+@pytest.mark.parametrize("point", ["embed", *_OTHER_POINTS])
 def test_the_next_run_goes_on_where_one_was_killed(
     docs: Path, tmp_path: Path, undisturbed: Content, point: str
 ) -> None:
@@ -195,7 +193,7 @@ def test_vectors_already_written_are_not_made_again(docs: Path, tmp_path: Path) 
     index = IndexPaths(tmp_path / "index")
     summary = ingest(index, [docs], settings=TEXT, observer=_Stop("embedded"))
     assert (summary.interrupted, summary.chunks, summary.pending_chunks) == (True, 5, 0)
-    summary = ingest(index, [docs], settings=TEXT, observer=SilentObserver())
+    summary = ingest(index, [docs], settings=TEXT, observer=Observer())
     assert summary.chunks == 0
     with ChromaClient(index.root) as client:
         assert chunk_vectors.last_sequence(client.catalog) == 5

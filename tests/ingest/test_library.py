@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import ingest
-from ingest import IngestSummary, SilentObserver
+from ingest import IngestSummary, Observer, Stage
 from research.contract import SearchEngine
 from research.errors import CtxError, UsageError
 from research.settings import Settings
@@ -51,16 +51,16 @@ def test_a_script_fills_an_index_and_asks_it(make_pdf: MakePdf, tmp_path: Path) 
 
 @pytest.mark.slow
 def test_the_settings_of_an_open_index_are_the_runs(make_pdf: MakePdf, tmp_path: Path) -> None:
-    heard: list[tuple[int, int]] = []
+    heard: list[tuple[str, int, int]] = []
 
-    class Hearing(SilentObserver):
-        def on_embed(self, done: int, total: int) -> None:
-            heard.append((done, total))
+    class Hearing(Observer):
+        def on_progress(self, stage: Stage, done: int, total: int) -> None:
+            heard.append((stage, done, total))
 
     path = make_pdf("walrus.pdf", ["The walrus has tusks."])
     opened = _Opened(IndexPaths(tmp_path / "index"), Settings(images=False, ocr="off"))
     assert ingest.ingest(opened, path, observer=Hearing()).count("added") == 1
-    assert heard == [(0, 1), (1, 1)]
+    assert heard == [("embed", 0, 1), ("embed", 1, 1), ("publish", 0, 1)]
     assert not opened.paths.images.exists()
     assert ingest.ingest(opened, path, settings=Settings()).count("unchanged") == 1
     assert opened.paths.images.is_dir()

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ingest.report import FileOutcome, IngestSummary, PageOutcome
+from ingest.report import FileOutcome, IngestSummary, PageOutcome, Stage
 from ingest.server_job import Reporter, _LogLines, _settings, bounded, run, start_job
 from research.observe import NAME, in_full, logger_of
 from research.settings import Settings
@@ -105,8 +105,8 @@ def test_one_that_waits_ends_at_a_signal(make_pdf: MakePdf, tmp_path: Path) -> N
 def in_process(root: Path, *paths: Path) -> list[Message]:
     said: list[Message] = []
     request = {
-        "index": str(root).encode().hex(),
-        "paths": [str(path).encode().hex() for path in paths],
+        "index": str(root),
+        "paths": [str(path) for path in paths],
         "settings": {"ocr": "off", "images": False, "allowed_encoders": []},
     }
     run(request, lambda event, **message: said.append({"event": event, **message}))
@@ -156,10 +156,10 @@ def test_progress_is_told_a_few_times_a_second() -> None:
     assert [message["event"] for message in said] == ["file", "file", "progress"]
     assert (said[-1]["done"], said[-1]["total"]) == (2, 2), "the last of a stage is always told"
     said.clear()
-    for stage in (reporter.on_embed, reporter.on_render, reporter.on_ocr, reporter.on_visual):
-        stage(0, 5)
-    reporter.on_publish()
-    assert [message["stage"] for message in said] == ["embed", "render", "ocr", "visual", "publish"]
+    stages: list[Stage] = ["embed", "render", "ocr", "visual", "publish"]
+    for stage in stages:
+        reporter.on_progress(stage, 0, 5)
+    assert [message["stage"] for message in said] == stages
     said.clear()
     reporter.on_note("by the way")
     reporter.on_warning("/docs/a.pdf", "odd")

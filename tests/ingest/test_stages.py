@@ -9,7 +9,7 @@ import pymupdf
 import pytest
 from PIL import Image
 
-from ingest.report import IngestSummary, Observer, SilentObserver
+from ingest.report import IngestSummary, Observer, Stage
 from ingest.run import ingest
 from research.contract import ContextBuilder, SearchEngine
 from research.errors import CtxError
@@ -28,7 +28,7 @@ def index(tmp_path: Path) -> IndexPaths:
 
 
 def run(path: Path, index: IndexPaths, settings: Settings, observer: Observer | None = None) -> IngestSummary:
-    return ingest(index, [path], settings=settings, observer=observer or SilentObserver())
+    return ingest(index, [path], settings=settings, observer=observer or Observer())
 
 
 def scan(path: Path, pages: list[str]) -> Path:
@@ -123,9 +123,9 @@ def test_chunks_are_counted_as_the_catalog_has_them(tmp_path: Path, index: Index
 
 @pytest.mark.slow
 def test_ocr_goes_on_where_it_was_interrupted(tmp_path: Path, index: IndexPaths, reading_tesseract: str) -> None:
-    class Stop(SilentObserver):
-        def on_ocr(self, done: int, total: int) -> None:
-            if done == 1:
+    class Stop(Observer):
+        def on_progress(self, stage: Stage, done: int, total: int) -> None:
+            if stage == "ocr" and done == 1:
                 raise KeyboardInterrupt
 
     path = scan(tmp_path / "a.pdf", ["The first page of three", "The second page of three", "The third page of three"])

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ingest.report import IngestSummary, SilentObserver
+from ingest.report import IngestSummary, Observer
 from ingest.run import ingest
 from research.contract import ContextBuilder, SearchEngine
 from research.encoders import checkpoint_of, quiet, unpack
@@ -27,7 +27,7 @@ PLAIN = Settings(ocr="off")
 RAPID = Settings(ocr_engine="rapidocr", images=False)
 
 
-class Notes(SilentObserver):
+class Notes(Observer):
     """Keeps what a run says."""
 
     def __init__(self) -> None:

@@ -212,11 +212,11 @@ _KINDS: list[tuple[Callable[[Random, str, int], Wanted], int]] = [
 
 def samples_index(folder: Path) -> Path:
     """An index of data/samples, with pictures of the pages."""
-    from ingest import SilentObserver, ingest
+    from ingest import Observer, ingest
     from research.settings import Settings
     from research.store import IndexPaths
 
     root = folder / "index"
     samples = Path(__file__).parents[2] / "data" / "samples"
-    ingest(IndexPaths(root), [samples], settings=Settings(), observer=SilentObserver())
+    ingest(IndexPaths(root), [samples], settings=Settings(), observer=Observer())
     return root

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ingest.commits.run import ingest_commits, remove_repositories
-from ingest.report import RepositoryOutcome, SilentObserver
+from ingest.report import Observer, RepositoryOutcome, Stage
 from research.errors import CtxError, UsageError
 from research.index import Index
 from research.sources.items import CommitsSource
@@ -73,9 +73,9 @@ def test_what_a_stopped_run_has_read_is_kept_and_the_next_goes_on(
 ) -> None:
     monkeypatch.setattr("ingest.commits.run._A_TRANSACTION", 1)
 
-    class Stops(SilentObserver):
-        def on_commits(self, done: int, total: int) -> None:
-            if done:
+    class Stops(Observer):
+        def on_progress(self, stage: Stage, done: int, total: int) -> None:
+            if stage == "commits" and done:
                 raise KeyboardInterrupt
 
     stopped = ingest_commits(index, made.folder, observer=Stops())

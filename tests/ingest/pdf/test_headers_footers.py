@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ingest.pdf.document import DocumentStats, HeadersFooters
 from ingest.pdf.lines import Line, RawPage
-from ingest.report import SilentObserver
+from ingest.report import Observer
 from ingest.run import ingest
 from research.records import Page
 from research.settings import Settings
@@ -152,6 +152,6 @@ def test_the_whole_command_reads_it(tmp_path: Path) -> None:
         _add_page(document, "İ", "")
         document.save(docs / "tr.pdf")
     settings = Settings(images=False, ocr="off")
-    summary = ingest(IndexPaths(tmp_path / "index"), [docs], settings=settings, observer=SilentObserver())
+    summary = ingest(IndexPaths(tmp_path / "index"), [docs], settings=settings, observer=Observer())
     assert [(file.result, file.code) for file in summary.files] == [("added", "")]
     assert summary.failed == []

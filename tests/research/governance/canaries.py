@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pymupdf
 
-from ingest import SilentObserver, ingest, ingest_code, ingest_commits
+from ingest import Observer, ingest, ingest_code, ingest_commits
 from research.index import Index
 from research.settings import Settings
 from research.store import IndexPaths, NewItem
@@ -104,7 +104,7 @@ def fill(root: Path) -> None:
         files / w() / f"{secret(w.mail())} notes-2025.pdf",
         [(f"New {w()} by {secret(w.mail())}", f"Notes on {w()}: {about}. The upload is {w()}.")],
     )
-    assert not ingest(IndexPaths(root), [files], settings=Settings(), observer=SilentObserver()).failed
+    assert not ingest(IndexPaths(root), [files], settings=Settings(), observer=Observer()).failed
     ingest_commits(IndexPaths(root), _repository(files / "app", w, secret))
     (files / "app" / "feeding.py").write_text(
         f'"""Feeding {w()}."""\n\n\ndef feed_walrus(herring: int) -> int:\n    """Feed a walrus {w()} at the pool; ask'

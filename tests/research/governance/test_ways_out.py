@@ -278,7 +278,7 @@ def pages_of(index: Index, doc_id: str) -> list[Any]:
 
 @pytest.mark.slow
 def test_where_much_is_denied_the_rest_is_still_found(tmp_path: Path) -> None:
-    from ingest import SilentObserver, ingest
+    from ingest import Observer, ingest
     from research.store import IndexPaths
     from tests.conftest import write_pdf
 
@@ -287,7 +287,7 @@ def test_where_much_is_denied_the_rest_is_still_found(tmp_path: Path) -> None:
     write_pdf(folder / "secret" / "reports.pdf", secret)
     write_pdf(folder / "open.pdf", ["Feeding of animals. The walrus eats herring at noon."])
     paths = IndexPaths(tmp_path / "index")
-    ingest(paths, [folder], settings=Settings(ocr="off", images=False), observer=SilentObserver())
+    ingest(paths, [folder], settings=Settings(ocr="off", images=False), observer=Observer())
     policy = 'permit (principal, action, resource) unless { resource.path like "*/secret/*" };'
     with Index(paths.root, Settings(policy=policy_of(tmp_path, policy))) as index:
         found = index.ask("walrus feeding", num_results=3, max_sources=3)

@@ -16,7 +16,7 @@ from typing import Any
 
 import pymupdf
 
-from ingest import SilentObserver, ingest, ingest_code, ingest_commits
+from ingest import Observer, ingest, ingest_code, ingest_commits
 from research.governance.access import Principal, owner_principal
 from research.index import Index
 from research.settings import Settings
@@ -82,7 +82,7 @@ def fill(root: Path) -> None:
 
 def _fill(root: Path, files: Path, *, whole: bool) -> None:
     paths, kinds = IndexPaths(root), ("open", "secret") if whole else ("open",)
-    settings, observer = Settings(ocr="off", images=False), SilentObserver()
+    settings, observer = Settings(ocr="off", images=False), Observer()
     for name in _DOCUMENTS:
         if name.split("/")[0] in kinds:  # one run each: in the order of the whole
             assert not ingest(paths, [files / name], settings=settings, observer=observer).failed

@@ -102,7 +102,7 @@ def test_what_cannot_be_audited_is_not_released(index: Index, monkeypatch: pytes
 def test_a_sentence_that_runs_on_to_a_page_that_is_denied_ends_on_its_own(
     governed: Callable[[str], Index], tmp_path: Path
 ) -> None:
-    from ingest import SilentObserver, ingest
+    from ingest import Observer, ingest
     from tests.conftest import write_pdf
 
     index = governed(EXAMPLE)
@@ -111,7 +111,7 @@ def test_a_sentence_that_runs_on_to_a_page_that_is_denied_ends_on_its_own(
         ["The zeppelin budget was cut because the board of the company had found out that the",
          "treasurer had hidden the walrus money in Panama. It ended there."],
     )  # fmt: skip
-    ingest(index.paths, [pdf], settings=Settings(), observer=SilentObserver())
+    ingest(index.paths, [pdf], settings=Settings(), observer=Observer())
     index.refresh()
     document = next(each.doc_id for each in index.documents.list() if each.filename == "running.pdf")
     label(index, f"page:{document}#2", classification="Restricted")

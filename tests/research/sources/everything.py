@@ -6,7 +6,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from ingest import SilentObserver, ingest, ingest_code, ingest_commits
+from ingest import Observer, ingest, ingest_code, ingest_commits
 from research.index import Index
 from research.settings import Settings
 from research.store import IndexPaths
@@ -57,7 +57,7 @@ EXPERIENCES = [
 def fill(root: Path) -> None:
     folder = root.with_name("of-everything")
     write_pdf(folder / "manual.pdf", MANUAL)
-    assert not ingest(IndexPaths(root), [folder], settings=Settings(), observer=SilentObserver()).failed
+    assert not ingest(IndexPaths(root), [folder], settings=Settings(), observer=Observer()).failed
     ingest_commits(IndexPaths(root), repository(folder / "app"))
     with Index.open(root) as index:
         for text, category, importance in MEMORIES:

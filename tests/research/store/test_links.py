@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from index_making import sync_if_stale
 
-from ingest import SilentObserver, ingest
+from ingest import Observer, ingest
 from research.errors import CtxError
 from research.settings import Settings
 from research.store.catalog.catalog import Catalog
@@ -54,9 +54,7 @@ def place(made: Path, tmp_path: Path) -> Path:
 
 
 def _ingest(folder: Path) -> None:
-    summary = ingest(
-        IndexPaths(folder / "index"), [folder / "docs"], settings=Settings(ocr="off"), observer=SilentObserver()
-    )
+    summary = ingest(IndexPaths(folder / "index"), [folder / "docs"], settings=Settings(ocr="off"), observer=Observer())
     assert not summary.failed
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from index_making import Making
 
-from ingest import SilentObserver, ingest
+from ingest import Observer, ingest
 from research.errors import IndexUnusableError
 from research.settings import Settings
 from research.store.files import uploads
@@ -168,7 +168,7 @@ def test_what_is_removed_from_the_index_is_gone_and_files_elsewhere_are_not(path
     theirs = write_pdf(tmp_path / "sent.pdf", ["The seal has none."])
     sent, copy = receive(paths, "sent.pdf", theirs.read_bytes()), receive(paths, "copy.pdf", mine.read_bytes())
     summary = ingest(
-        paths, [mine, sent.path, copy.path], settings=Settings(ocr="off", images=False), observer=SilentObserver()
+        paths, [mine, sent.path, copy.path], settings=Settings(ocr="off", images=False), observer=Observer()
     )
     assert [file.result for file in summary.files] == ["added", "added", "copy"]
     remove(paths, plan_removal(paths, ["sent.pdf", "mine.pdf"]).documents)

@@ -8,7 +8,7 @@ import pymupdf
 import pytest
 from playwright.sync_api import Page, expect
 
-from ingest import SilentObserver, ingest
+from ingest import Observer, ingest
 from research.index import Index
 from research.settings import Settings
 from research.store import IndexPaths
@@ -98,7 +98,7 @@ def test_a_hostile_document_is_shown_as_text(visiting: Visiting, own_index: Path
             document.new_page().insert_textbox(pymupdf.Rect(72, 72, 520, 760), lines, fontsize=11)
         document.set_metadata({"title": f"Zeppelins {_PICTURE}"})
         document.save(tmp_path / name)
-    summary = ingest(IndexPaths(own_index), [tmp_path / name], settings=Settings(), observer=SilentObserver())
+    summary = ingest(IndexPaths(own_index), [tmp_path / name], settings=Settings(), observer=Observer())
     assert not summary.failed
     visitor = visiting()
     page = documents(visitor.open("/#documents"))
