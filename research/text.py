@@ -1,4 +1,4 @@
-"""Text in any language: where sentences end, which scripts have no blanks, and how a foreign text is safely shown.
+"""Text in any language: where sentences end, which scripts have no blanks, how foreign text is stored and safely shown.
 
 Text from documents, file names and error reasons may hold terminal escapes, direction overrides that reverse what is
 read, or characters nobody sees. Whatever is shown passes through `one_line`, `phrase` or `block`.
@@ -6,7 +6,13 @@ read, or characters nobody sees. Whatever is shown passes through `one_line`, `p
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any, BinaryIO
+
+from research.errors import UsageError
 
 END_MARKS = ".!?…"  # a blank or a line's end follows, or this was an abbreviation or a number
 WIDE_END_MARKS = "。！？"  # of Chinese and Japanese; the next sentence follows at once
@@ -82,3 +88,53 @@ def _spelled(match: re.Match[str]) -> str:
     if code < 0x100:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def storable(text: str) -> str:
+    """The text without what cannot be stored: half a surrogate pair, NUL."""
+    return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "\ufffd")
+
+
+def stored_time(time: datetime) -> str:
+    """A time in UTC, of one length, so that times are ordered as texts are."""
+    return time.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+def kind_name(value: object) -> str:
+    """What a value of JSON is called where something else was expected."""
+    names = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "nothing"}
+    return names.get(type(value), "a number" if isinstance(value, int | float) else type(value).__name__)
+
+
+def json_lines(stream: BinaryIO, longest: int) -> Iterator[tuple[int, dict[str, Any] | UsageError]]:
+    """The objects of JSON Lines with the numbers of their lines, from 1. A line that cannot be read, or has more bytes
+    than `longest`, costs itself alone. Blank ones are passed over."""
+    number = 0
+    while line := stream.readline(longest + 2):
+        number, whole = number + 1, line
+        while line and not line.endswith(b"\n"):  # a very long one is not held in memory
+            line = stream.readline(longest)
+        raw = (whole.removeprefix(b"\xef\xbb\xbf") if number == 1 else whole).strip()
+        if raw:
+            try:
+                yield number, _json_object(raw, longest)
+            except UsageError as error:
+                yield number, error
+
+
+def _json_object(raw: bytes, longest: int) -> dict[str, Any]:
+    if len(raw) > longest:
+        raise UsageError(f"the line is longer than {longest:,} bytes")
+    try:
+        found = json.loads(raw.decode(), parse_constant=_refuse)
+    except UnicodeDecodeError:
+        raise UsageError("not UTF-8", hint="convert the file, with iconv -t utf-8 for example") from None
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"no valid JSON: {str(error)[:80]}", hint="an object a line: {…}") from None
+    if not isinstance(found, dict):
+        raise UsageError(f"an object is expected, not {kind_name(found)}", hint="an object a line: {…}")
+    return found
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(constant)

@@ -12,7 +12,7 @@ from research.lazy import exports
 
 if TYPE_CHECKING:
     from research.experiences.clusters import is_installed
-    from research.experiences.experiences import Experiences, import_lines, lines_of
+    from research.experiences.experiences import Experiences, import_lines
     from research.experiences.intake import LONGEST_TEXT, MOST_ITERATIONS, Choices, axis_of, choose, outcome_of
     from research.experiences.records import (
         KIND,
@@ -36,7 +36,7 @@ else:
         __name__,
         {
             "clusters": "is_installed",
-            "experiences": "Experiences import_lines lines_of",
+            "experiences": "Experiences import_lines",
             "intake": "Choices LONGEST_TEXT MOST_ITERATIONS axis_of choose outcome_of",
             "records": (
                 "AxisValues Experience ExperienceResults FoundExperience FoundValue Imported "

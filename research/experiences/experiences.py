@@ -8,25 +8,15 @@ number.
 
 from __future__ import annotations
 
-import json
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from research.errors import BusyError, CtxError, NothingFoundError, UsageError
-from research.experiences.intake import (
-    Choices,
-    bounded,
-    choose,
-    closed,
-    digest,
-    id_by_content,
-    new_experience,
-    read_fields,
-    stored_time,
-)
+from research.experiences.intake import Choices, bounded, choose, closed, digest, id_by_content, new_experience
+from research.experiences.intake import read_fields as read
 from research.experiences.records import (
     KIND,
     OPEN,
@@ -39,6 +29,7 @@ from research.experiences.records import (
     axis_items,
 )
 from research.store import ItemParent, ParentItems, get_parent, item_parents, put_parents, remove_experiences
+from research.text import json_lines, stored_time
 
 if TYPE_CHECKING:
     from research.store import Catalog
@@ -52,7 +43,6 @@ _BECAME = ("added", "changed", "known")
 LONGEST_LINE = 1 << 19  # bytes; an experience has at most an eighth of it
 MOST_PROBLEMS = 50  # that are told; the others are counted
 _A_BATCH = 200
-_BOM = b"\xef\xbb\xbf"
 
 
 class Experiences:
@@ -73,56 +63,42 @@ class Experiences:
 
     def start(self, given: Mapping[str, Any]) -> Experience:
         """A new one, closed at once if it comes with an outcome. Raises UsageError for an id that is taken."""
-        fields = read_fields(given, self.choices)
-        experience = new_experience(fields, uuid.uuid4().hex[:12], datetime.now(UTC))
+        experience = new_experience(read(given, self.choices), uuid.uuid4().hex[:12], datetime.now(UTC))
         self._create()
         if not self._put([(experience, "")]):
-            raise UsageError(
-                f"there is an experience {experience.id} already",
-                hint=f"see it with: ctx experience show {experience.id}",
-            )
+            hint = f"see it with: ctx experience show {experience.id}"
+            raise UsageError(f"there is an experience {experience.id} already", hint=hint)
         return experience
 
     def update(self, id: str, given: Mapping[str, Any]) -> Experience:
         """Say more or something else of one that is open. Another hypothesis is another iteration."""
-        fields = read_fields(given, self.choices)
-        late = next(
-            (name for name in ("outcome", "outcome_result", "confidence_tier", "closed_at") if name in fields), ""
-        )
-        if late:
-            raise UsageError(
-                f"{late} is told when an experience is closed", hint=f"ctx experience close {id} --outcome …"
-            )
+        fields = read(given, self.choices)
+        for name in ("outcome", "outcome_result", "confidence_tier", "closed_at"):
+            if name in fields:
+                hint = f"ctx experience close {id} --outcome …"
+                raise UsageError(f"{name} is told when an experience is closed", hint=hint)
         if not fields.keys() - {"id"}:
-            raise UsageError(
-                "nothing was told to update", hint="name what changed: --hypothesis, --action, --surprise …"
-            )
+            hint = "name what changed: --hypothesis, --action, --surprise …"
+            raise UsageError("nothing was told to update", hint=hint)
 
         def change(before: Experience) -> Experience:
             again = fields.get("hypothesis", before.hypothesis) != before.hypothesis
             count = fields.get("iteration_count", before.iteration_count + again)
-            return bounded(
-                replace(before, **{**fields, "id": before.id, "iteration_count": count, "updated_at": _now()})
-            )
+            return bounded(replace(before, **{**fields, "iteration_count": count}))
 
         return self._change(id, change)
 
     def close(self, id: str, given: Mapping[str, Any]) -> Experience:
         """Tell the outcome of one that is open; from then on it is found. Raises UsageError if it is closed already."""
-        fields = read_fields(given, self.choices)
+        fields = read(given, self.choices)
         if "outcome" not in fields:
             raise UsageError("an experience is closed with an outcome", hint=f"one of: {', '.join(OUTCOMES)}")
-
-        def change(before: Experience) -> Experience:
-            after = replace(before, **{**fields, "id": before.id, "updated_at": _now()})
-            return closed(after, datetime.now(UTC))
-
-        return self._change(id, change)
+        return self._change(id, lambda before: closed(replace(before, **fields), datetime.now(UTC)))
 
     def record(self, given: Mapping[str, Any]) -> Experience:
         """Whatever is told of one: a new one, open or closed; or, by the id of one that is open, what changed, or how
         it ended."""
-        fields = read_fields(given, self.choices)
+        fields = read(given, self.choices)
         id = fields.get("id")
         if id is None or not any(each.parent == id for each in self._all()):
             return self.start(fields)
@@ -146,7 +122,7 @@ class Experiences:
 
     def read(self, given: Mapping[str, Any]) -> tuple[Experience, Mapping[str, Any]]:
         """A record that somebody else kept, and which of its fields were told. Raises UsageError."""
-        fields = read_fields(given, self.choices)
+        fields = read(given, self.choices)
         return new_experience(fields, id_by_content(fields), datetime.now(UTC)), fields
 
     def get(self, id: str) -> Experience:
@@ -162,15 +138,16 @@ class Experiences:
         limit: int | None = None,
     ) -> list[Experience]:
         """Those that a restriction leaves, the newest first. `outcome` may be "open"."""
-        wanted = {"domain": domain, "strategy": strategy, "state": outcome}
-        if outcome is not None:
-            wanted["state"] = choose("outcome", outcome, (*OUTCOMES, OPEN))
+        state = outcome if outcome is None else choose("outcome", outcome, (*OUTCOMES, OPEN))
         found = [_of(parent) for parent in self._all()]
-        for name, choices in (("domain", self.choices.domains), ("strategy", self.choices.strategies)):
-            given = wanted[name]
+        wanted = {"state": state}
+        for name, given, choices in (
+            ("domain", domain, self.choices.domains),
+            ("strategy", strategy, self.choices.strategies),
+        ):
             if given is not None:  # what is in use is a choice, though the settings no longer name it
-                used = {getattr(each, name) for each in found}
-                wanted[name] = choose(name, given, tuple(dict.fromkeys((*choices, *sorted(used)))))
+                used = sorted({getattr(each, name) for each in found})
+                wanted[name] = choose(name, given, tuple(dict.fromkeys((*choices, *used))))
         chosen = [each for each in found if all(value in (None, getattr(each, name)) for name, value in wanted.items())]
         chosen.sort(key=lambda each: (each.started_at, each.id), reverse=True)
         return chosen[:limit]
@@ -181,8 +158,7 @@ class Experiences:
         if not ids:
             raise UsageError("no experience was named", hint="see them with: ctx experience list")
         found = list(dict.fromkeys(self._find(id).parent for id in ids))
-        removed, values = remove_experiences(self._catalog(), found)
-        return Removed(removed, values)
+        return Removed(*remove_experiences(self._catalog(), found))
 
     def _change(self, id: str, change: Callable[[Experience], Experience]) -> Experience:
         """What an open one becomes, written if it still is what was read."""
@@ -194,7 +170,7 @@ class Experiences:
                     f"the experience {before.id} is closed already: {before.outcome}",
                     hint="start another with: ctx experience start",
                 )
-            after = change(before)
+            after = replace(change(before), id=before.id, updated_at=stored_time(datetime.now(UTC)))
             if self._put([(after, parent.stamp)]):
                 return after
         raise _changing()
@@ -202,7 +178,7 @@ class Experiences:
     def _put(self, changes: Sequence[tuple[Experience, str]]) -> bool:
         """Whether all were still what they were (the stamp of each; empty: not there) and are written."""
         parents = [
-            ParentItems(each.id, digest(each), axis_items(each), each.to_dict(), before=before)
+            ParentItems(each.id, digest(each.to_dict()), axis_items(each), each.to_dict(), before=before)
             for each, before in changes
         ]
         return not put_parents(self._catalog(), KIND, parents, short=True).outdated
@@ -222,13 +198,15 @@ class Experiences:
                 continue
             known = _of(parent)
             after = _as_known(experience, fields, known)
-            if digest(after) == parent.stamp:
+            # One that is open never stands in for one that is closed, nor what is older for what is newer.
+            older = "updated_at" in fields and after.updated_at <= known.updated_at
+            if digest(after.to_dict()) == parent.stamp:
                 became.setdefault(id, "known")  # or this has just written it
-            elif _is_news(after, fields, known):
+            elif older or (after.is_open and not known.is_open):
+                became[id] = "known"
+            else:
                 became[id] = "changed"
                 news.append((after, parent.stamp))
-            else:
-                became[id] = "known"
         return news
 
     def _all(self) -> list[ItemParent]:
@@ -261,53 +239,31 @@ def _as_known(new: Experience, told: Mapping[str, Any], known: Experience) -> Ex
     return replace(new, **times)
 
 
-def _is_news(new: Experience, told: Mapping[str, Any], known: Experience) -> bool:
-    """One that is open never stands in for one that is closed, nor what is older for what is newer."""
-    if new.is_open and not known.is_open:
-        return False
-    return "updated_at" not in told or new.updated_at > known.updated_at
-
-
 def _of(parent: ItemParent) -> Experience:
     return Experience.of_stored(parent.parent, parent.metadata)
-
-
-def _now() -> str:
-    return stored_time(datetime.now(UTC))
 
 
 def _changing() -> BusyError:
     return BusyError("the experience is being changed by somebody else", hint="run the same command again")
 
 
-def lines_of(stream: BinaryIO) -> Iterator[bytes]:
-    """One by one, a very long one cut where it is too long anyway."""
-    while line := stream.readline(LONGEST_LINE + 2):
-        yield line
-        while line and not line.endswith(b"\n"):
-            line = stream.readline(LONGEST_LINE)
-
-
-def import_lines(experiences: Experiences, lines: Iterable[bytes]) -> ImportedLines:
+def import_lines(experiences: Experiences, stream: BinaryIO) -> ImportedLines:
     """Take over what can be, some at a time."""
-    added, changed, known = list[str](), list[str](), list[str]()
+    done = Imported([], [], [])
     problems: list[LineProblem] = []
     failed, still_open = 0, 0
     waiting: list[dict[str, Any]] = []
 
     def put() -> None:
-        done = experiences.put(waiting)
-        added.extend(done.added)
-        changed.extend(done.changed)
-        known.extend(done.known)
+        put = experiences.put(waiting)
+        for name in _BECAME:
+            getattr(done, name).extend(getattr(put, name))
         waiting.clear()
 
-    for number, line in enumerate(lines, start=1):
-        raw = (line.removeprefix(_BOM) if number == 1 else line).strip()
-        if not raw:
-            continue
+    for number, record in json_lines(stream, LONGEST_LINE):
         try:
-            record = _read_line(raw)
+            if isinstance(record, CtxError):
+                raise record
             experience, _ = experiences.read(record)
         except CtxError as error:
             failed += 1
@@ -319,18 +275,4 @@ def import_lines(experiences: Experiences, lines: Iterable[bytes]) -> ImportedLi
         if len(waiting) == _A_BATCH:
             put()
     put()
-    return ImportedLines(Imported(added, changed, known), failed, tuple(problems), still_open)
-
-
-def _read_line(raw: bytes) -> dict[str, Any]:
-    if len(raw) > LONGEST_LINE:
-        raise UsageError(f"the line is longer than {LONGEST_LINE:,} bytes")
-    try:
-        found = json.loads(raw)
-    except UnicodeDecodeError as error:
-        raise UsageError("the line is not UTF-8", hint="convert the file, with iconv -t utf-8 for example") from error
-    except (ValueError, RecursionError) as error:
-        raise UsageError("the line is no JSON", hint='one experience a line: {"goal": "…", …}') from error
-    if not isinstance(found, dict):
-        raise UsageError("the line is no JSON object", hint='one experience a line: {"goal": "…", …}')
-    return found
+    return ImportedLines(done, failed, tuple(problems), still_open)

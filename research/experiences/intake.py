@@ -14,28 +14,19 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from research.errors import UsageError
-from research.experiences.records import (
-    AXES,
-    DOMAINS,
-    OUTCOMES,
-    STRATEGIES,
-    TIERS,
-    Experience,
-    tier_of,
-)
+from research.experiences.records import AXES, DOMAINS, OUTCOMES, STRATEGIES, TIERS, Experience, tier_of
+from research.text import kind_name, storable, stored_time
 
 if TYPE_CHECKING:
     from research.settings import Settings
 
 LONGEST_TEXT = 5_000  # characters of a field: a page. What is longer is a document
 LONGEST_RECORD = 60_000  # characters of all of it as JSON; the catalog takes a little more
-LONGEST_ID = 64
 MOST_ITERATIONS = 100_000
 
 NEEDED = ("goal", "hypothesis", "action", "prediction")
 TEXTS = (*NEEDED, "outcome_result", "surprise", "root_cause", "lesson")
 _TIMES = ("started_at", "updated_at", "closed_at")
-_FIELDS = frozenset(Experience.__slots__)
 # Other names for the same, as other programs and the seed write them.
 _NAMES = {
     "outcome_status": "outcome",
@@ -46,8 +37,9 @@ _NAMES = {
     "created_at": "started_at",
     "ghap_id": "id",
 }
-# Fields that may come as objects, and what is told of each in which order.
-_NESTED = {"root_cause": ("category", "description"), "lesson": ("what_worked", "takeaway")}
+_OUTCOME = {"status": "outcome", "result": "outcome_result", "captured_at": "closed_at"}  # that comes as an object
+# Fields that may come as objects: what is told of each in which order, and what stands between.
+_NESTED = {"root_cause": (": ", "category", "description"), "lesson": ("\n", "what_worked", "takeaway")}
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,63}")
 _SHOWN = 60
 
@@ -62,26 +54,20 @@ class Choices:
     @classmethod
     def of(cls, settings: Settings) -> Choices:
         return cls(
-            tuple(dict.fromkeys((*DOMAINS, *map(plain_choice, settings.experience_domains)))),
-            tuple(dict.fromkeys((*STRATEGIES, *map(plain_choice, settings.experience_strategies)))),
+            tuple(dict.fromkeys((*DOMAINS, *map(_plain, settings.experience_domains)))),
+            tuple(dict.fromkeys((*STRATEGIES, *map(_plain, settings.experience_strategies)))),
         )
 
-    def domain(self, given: object) -> str:
-        return choose("domain", given, self.domains, "more: the setting experience_domains")
 
-    def strategy(self, given: object) -> str:
-        return choose("strategy", given, self.strategies, "more: the setting experience_strategies")
-
-
-def plain_choice(text: str) -> str:
+def _plain(text: str) -> str:
     """One of several as it is written: "Root cause analysis" and root_cause_analysis are root-cause-analysis."""
     return "-".join(text.strip().casefold().replace("_", " ").replace("-", " ").split())
 
 
 def choose(what: str, given: object, among: Sequence[str], more: str = "") -> str:
     """One of the choices. Raises UsageError with all of them."""
-    plain = {plain_choice(each): each for each in among}
-    found = plain.get(plain_choice(given)) if isinstance(given, str) else None
+    plain = {_plain(each): each for each in among}
+    found = plain.get(_plain(given)) if isinstance(given, str) else None
     if found is None:
         hint = f"choose one of: {', '.join(among)}" + (f"; {more}" if more else "")
         raise UsageError(f"there is no {what} {_shown(given)}", hint=hint)
@@ -99,11 +85,13 @@ def outcome_of(given: object) -> str:
 def read_fields(given: Mapping[str, Any], choices: Choices) -> dict[str, Any]:
     """The fields of an experience that are there, each as it is stored. What is unknown or wrong raises UsageError."""
     if not isinstance(given, Mapping):
-        raise UsageError(f"an experience is an object, not {_kind(given)}", hint='{"goal": "…", "hypothesis": "…", …}')
+        hint = '{"goal": "…", "hypothesis": "…", …}'
+        raise UsageError(f"an experience is an object, not {kind_name(given)}", hint=hint)
+    known = Experience.__slots__
     fields: dict[str, Any] = {}
     for name, value in _flat(given):
-        if name not in _FIELDS:
-            raise UsageError(f"an experience has no field {_shown(name)}", hint=f"it has: {', '.join(_ordered())}")
+        if name not in known:
+            raise UsageError(f"an experience has no field {_shown(name)}", hint=f"it has: {', '.join(known)}")
         if value is not None and value != "":
             fields[name] = _field(name, value, choices)
     return fields
@@ -122,7 +110,13 @@ def new_experience(fields: Mapping[str, Any], new_id: str, now: datetime) -> Exp
     at = stored_time(now)
     started = experience.started_at or experience.closed_at or at
     experience = replace(experience, started_at=started, updated_at=experience.updated_at or at)
-    return closed(experience, now) if experience.outcome else still_open(experience)
+    if experience.outcome:
+        return closed(experience, now)
+    early = [name for name in ("outcome_result", "confidence_tier", "closed_at") if getattr(experience, name)]
+    if early:
+        hint = f"outcome: one of {', '.join(OUTCOMES)}"
+        raise UsageError(f"an experience without an outcome has no {early[0]}", hint=hint)
+    return bounded(experience)
 
 
 def closed(experience: Experience, now: datetime) -> Experience:
@@ -133,16 +127,6 @@ def closed(experience: Experience, now: datetime) -> Experience:
     return bounded(replace(experience, confidence_tier=tier, closed_at=experience.closed_at or stored_time(now)))
 
 
-def still_open(experience: Experience) -> Experience:
-    """Without an outcome it cannot have what only an outcome brings."""
-    early = [name for name in ("outcome_result", "confidence_tier", "closed_at") if getattr(experience, name)]
-    if early:
-        raise UsageError(
-            f"an experience without an outcome has no {early[0]}", hint=f"outcome: one of {', '.join(OUTCOMES)}"
-        )
-    return bounded(experience)
-
-
 def bounded(experience: Experience) -> Experience:
     size = len(json.dumps(experience.to_dict(), ensure_ascii=False))
     if size > LONGEST_RECORD:
@@ -150,21 +134,14 @@ def bounded(experience: Experience) -> Experience:
     return experience
 
 
-def digest(experience: Experience) -> str:
-    """What tells whether two records are the same."""
-    text = json.dumps(experience.to_dict(), ensure_ascii=False, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+def digest(fields: Mapping[str, Any]) -> str:
+    """The same for the same fields."""
+    return hashlib.sha256(json.dumps(fields, ensure_ascii=False, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def id_by_content(fields: Mapping[str, Any]) -> str:
     """Of one that comes without an id: the same each time it comes."""
-    told = {name: value for name, value in fields.items() if name not in _TIMES}
-    return hashlib.sha256(json.dumps(told, ensure_ascii=False, sort_keys=True).encode()).hexdigest()[:12]
-
-
-def stored_time(time: datetime) -> str:
-    """Of one length, so that times are ordered as texts are."""
-    return time.astimezone(UTC).isoformat(timespec="microseconds")
+    return digest({name: value for name, value in fields.items() if name not in _TIMES})[:12]
 
 
 def _flat(given: Mapping[str, Any]) -> list[tuple[str, Any]]:
@@ -173,8 +150,7 @@ def _flat(given: Mapping[str, Any]) -> list[tuple[str, Any]]:
     for name, value in given.items():
         known = _NAMES.get(str(name), str(name))
         if known == "outcome" and isinstance(value, Mapping):
-            parts = {"status": "outcome", "result": "outcome_result", "captured_at": "closed_at"}
-            found += [(parts.get(str(part), f"outcome.{part}"), each) for part, each in value.items()]
+            found += [(_OUTCOME.get(str(part), f"outcome.{part}"), each) for part, each in value.items()]
         else:
             found.append((known, value))
     return found
@@ -186,9 +162,11 @@ def _field(name: str, value: Any, choices: Choices) -> Any:
     if name in _TIMES:
         return _time(name, value)
     read: dict[str, Callable[[Any], Any]] = {
-        "id": _name,
-        "domain": choices.domain,
-        "strategy": choices.strategy,
+        "id": _id,
+        "domain": lambda given: choose("domain", given, choices.domains, "more: the setting experience_domains"),
+        "strategy": lambda given: choose(
+            "strategy", given, choices.strategies, "more: the setting experience_strategies"
+        ),
         "outcome": outcome_of,
         "confidence_tier": lambda given: choose("tier", given, TIERS),
         "iteration_count": _count,
@@ -198,11 +176,11 @@ def _field(name: str, value: Any, choices: Choices) -> Any:
 
 def _text(name: str, value: Any) -> str:
     if name in _NESTED and isinstance(value, Mapping):
-        told = [value.get(part) for part in _NESTED[name]]
-        value = (": " if name == "root_cause" else "\n").join(part for part in told if isinstance(part, str) and part)
+        between, *parts = _NESTED[name]
+        value = between.join(value[part] for part in parts if isinstance(value.get(part), str) and value[part])
     if not isinstance(value, str):
-        raise UsageError(f"{name} is a text, not {_kind(value)}")
-    plain = value.encode("utf-8", "replace").decode().replace("\0", "\ufffd").strip()
+        raise UsageError(f"{name} is a text, not {kind_name(value)}")
+    plain = storable(value).strip()
     if len(plain) > LONGEST_TEXT:
         raise UsageError(
             f"{name} has {len(plain):,} characters, and may have {LONGEST_TEXT:,}", hint="say what matters of it"
@@ -222,23 +200,16 @@ def _time(name: str, value: Any) -> str:
 
 def _count(value: Any) -> int:
     if type(value) is not int or not 1 <= value <= MOST_ITERATIONS:
-        raise UsageError(
-            f"iteration_count cannot be {_shown(value)}", hint=f"it is a whole number from 1 to {MOST_ITERATIONS:,}"
-        )
+        hint = f"it is a whole number from 1 to {MOST_ITERATIONS:,}"
+        raise UsageError(f"iteration_count cannot be {_shown(value)}", hint=hint)
     return value
 
 
-def _name(value: Any) -> str:
+def _id(value: Any) -> str:
     if not isinstance(value, str) or not _ID.fullmatch(value):
-        raise UsageError(
-            f"an experience cannot have the id {_shown(value)}",
-            hint=f"up to {LONGEST_ID} letters, digits and . _ : -, beginning with a letter or digit",
-        )
+        hint = "up to 64 letters, digits and . _ : -, beginning with a letter or digit"
+        raise UsageError(f"an experience cannot have the id {_shown(value)}", hint=hint)
     return value
-
-
-def _ordered() -> list[str]:
-    return [name for name in Experience.__slots__ if name in _FIELDS]
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -249,8 +220,3 @@ def _listed(names: Sequence[str]) -> str:
 def _shown(value: object) -> str:
     text = repr(value[: _SHOWN + 1] if isinstance(value, str) else value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
-
-
-def _kind(value: object) -> str:
-    names = {dict: "an object", list: "a list", str: "a text", bool: "true or false", type(None): "nothing"}
-    return names.get(type(value), "a number" if isinstance(value, int | float) else type(value).__name__)

@@ -136,13 +136,8 @@ class Value:
 
     def metadata(self) -> dict[str, Any]:
         """Exactly what seed 002 has."""
-        return {
-            "id": self.id,
-            "axis": self.axis,
-            "cluster_id": self.cluster_id,
-            "cluster_size": self.cluster_size,
-            "similarity_to_centroid": self.similarity_to_centroid,
-        }
+        names = ("id", "axis", "cluster_id", "cluster_size", "similarity_to_centroid")
+        return {name: getattr(self, name) for name in names}
 
     def to_dict(self) -> dict[str, Any]:
         return {**asdict(self), "members": list(self.members)}
@@ -254,6 +249,14 @@ def axis_items(experience: Experience) -> list[NewItem]:
     ]
 
 
+_FIELDS = {
+    "full": "goal hypothesis action prediction outcome_result surprise root_cause lesson",
+    "strategy": "action outcome_result lesson",
+    "surprise": "surprise",
+    "root_cause": "root_cause",
+}
+
+
 def axis_text(experience: Experience, axis: str) -> str:
     """What an axis says of it; empty where it says nothing."""
     return "\n".join(told for told in axis_fields(experience, axis) if told)
@@ -261,24 +264,8 @@ def axis_text(experience: Experience, axis: str) -> str:
 
 def axis_fields(experience: Experience, axis: str) -> tuple[str, ...]:
     """The same in parts, in the experience's own words but for the strategy's name."""
-    if axis == "surprise":
-        return (experience.surprise,)
-    if axis == "root_cause":
-        return (experience.root_cause,)
-    if axis == "strategy":
-        return (
-            f"{experience.strategy}, {experience.domain}, {experience.outcome}",
-            experience.action,
-            experience.outcome_result,
-            experience.lesson,
-        )
+    named = f"{experience.strategy}, {experience.domain}, {experience.outcome}"
     return (
-        experience.goal,
-        experience.hypothesis,
-        experience.action,
-        experience.prediction,
-        experience.outcome_result,
-        experience.surprise,
-        experience.root_cause,
-        experience.lesson,
+        *((named,) if axis == "strategy" else ()),
+        *(getattr(experience, name) for name in _FIELDS[axis].split()),
     )

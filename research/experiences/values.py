@@ -24,7 +24,7 @@ from research.experiences.clusters import (
     is_installed,
     name_clusters,
 )
-from research.experiences.intake import axis_of, stored_time
+from research.experiences.intake import axis_of
 from research.experiences.records import AXES, KIND, AxisValues, Rebuilt, Value
 from research.store import (
     NewItem,
@@ -39,6 +39,7 @@ from research.store import (
     put_parents,
     write_item_vectors,
 )
+from research.text import stored_time
 
 if TYPE_CHECKING:
     import numpy as np
@@ -234,17 +235,12 @@ def _with_ids(found: Sequence[NamedCluster], before: Sequence[Value]) -> list[Na
         if place not in given and old.id not in {value.id for value in given.values()}:
             given[place] = old
     now = stored_time(datetime.now(UTC))
-    return [
-        replace(
-            each,
-            value=replace(
-                each.value,
-                id=given[place].id if place in given else uuid.uuid4().hex[:12],
-                built_at=given[place].built_at if place in given else now,
-            ),
-        )
-        for place, each in enumerate(found)
-    ]
+    kept = []
+    for place, each in enumerate(found):
+        old = given.get(place)
+        id, built_at = (old.id, old.built_at) if old else (uuid.uuid4().hex[:12], now)
+        kept.append(replace(each, value=replace(each.value, id=id, built_at=built_at)))
+    return kept
 
 
 def _new_item(found: NamedCluster) -> NewItem:
