@@ -85,8 +85,7 @@ def outcome_of(given: object) -> str:
 def read_fields(given: Mapping[str, Any], choices: Choices) -> dict[str, Any]:
     """The fields of an experience that are there, each as it is stored. What is unknown or wrong raises UsageError."""
     if not isinstance(given, Mapping):
-        hint = '{"goal": "…", "hypothesis": "…", …}'
-        raise UsageError(f"an experience is an object, not {kind_name(given)}", hint=hint)
+        raise UsageError(f"an experience is an object, not {kind_name(given)}", hint='{"goal": "…", "hypothesis": "…"}')
     known = Experience.__slots__
     fields: dict[str, Any] = {}
     for name, value in _flat(given):

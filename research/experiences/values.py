@@ -237,8 +237,8 @@ def _with_ids(found: Sequence[NamedCluster], before: Sequence[Value]) -> list[Na
     now = stored_time(datetime.now(UTC))
     kept = []
     for place, each in enumerate(found):
-        old = given.get(place)
-        id, built_at = (old.id, old.built_at) if old else (uuid.uuid4().hex[:12], now)
+        same = given.get(place)
+        id, built_at = (same.id, same.built_at) if same else (uuid.uuid4().hex[:12], now)
         kept.append(replace(each, value=replace(each.value, id=id, built_at=built_at)))
     return kept
 

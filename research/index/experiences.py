@@ -82,9 +82,9 @@ class Experiences:
 
     def import_lines(self, stream: BinaryIO) -> ImportedLines:
         """The same from JSON Lines. A line that cannot be read costs itself alone."""
-        from research.experiences import import_lines, lines_of
+        from research.experiences import import_lines
 
-        return import_lines(self._index.experience_store(), lines_of(stream))
+        return import_lines(self._index.experience_store(), stream)
 
     def get(self, experience_id: str) -> Experience:
         """By its id, or the beginning of it where that means one alone. Raises NothingFoundError."""

@@ -25,9 +25,7 @@ from research.models import (
     ResearchContext,
     SearchResults,
 )
-from research.request import SOURCE_TYPES, AskRequest
 from research.settings import FLOOR, check
-from research.store import is_outdated, totals
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,6 +38,7 @@ if TYPE_CHECKING:
     from research.index.experiences import Experiences
     from research.index.governed import Graph, Packages, Policy
     from research.index.memories import Memories, Sessions
+    from research.request import AskRequest
     from research.search import SearchOutcome
     from research.sources import CodeResult, ContextAssembler, FormattedContext, FoundContext, Mix, Options, Results
     from research.store import Reader
@@ -148,6 +147,8 @@ class Index(View):
         """Make ready for a question: raise NothingFoundError if there is nothing to search; if nobody else is writing,
         analyse pages again that other rules have read, and publish what the collections lack. True if the latter was
         done; without it a question compares the missing vectors one by one."""
+        from research.store import totals
+
         with self.catalog.snapshot() as reader:
             if totals(reader).pages == 0:
                 raise self.nothing_found()
@@ -284,6 +285,7 @@ class Index(View):
 
     def _gathering(self, wish: AskRequest) -> tuple[ContextAssembler, Sequence[str], int]:
         """What assembles the context that is wished, of which sources, and how many items of each."""
+        from research.request import SOURCE_TYPES
         from research.sources import Options
 
         least = max(FLOOR, self.settings.min_score) if wish.min_score is None else wish.min_score
@@ -360,6 +362,8 @@ class Index(View):
         return outcome
 
     def _brought_up(self, reader: Reader) -> bool:
+        from research.store import is_outdated
+
         if is_outdated(reader):
             from research.store import update_if_outdated
 
@@ -436,4 +440,6 @@ class Index(View):
 
 def _wish(question: str | AskRequest, fields: Mapping[str, Any]) -> AskRequest:
     """The request itself, or what is made of a question and keyword arguments."""
+    from research.request import AskRequest
+
     return replace(question, **fields) if isinstance(question, AskRequest) else AskRequest(question, **fields)

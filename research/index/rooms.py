@@ -10,7 +10,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, TypeVar
 
 from research.governance import AllowAll
-from research.store import Catalog, ChromaIndex, VectorIndex
+from research.store import Catalog
 
 if TYPE_CHECKING:
     from research.context import TokenCounter
@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from research.governance import Audit, MemoryAccessDecision, MemoryAccessPolicy, PolicyAccess, Principal
     from research.observe import Recorder
     from research.packages import Packages
+    from research.search import QuestionEncoder
     from research.settings import Settings
     from research.sources import DocumentsSource, ItemsSource, MemoriesSource
-    from research.store import IndexPaths, Reader
+    from research.store import IndexPaths, Reader, VectorIndex
 
 S = TypeVar("S", bound="ItemsSource")
 
@@ -44,6 +45,7 @@ class Rooms:
         self._catalog: Catalog | None = None
         self._vectors: VectorIndex | None = None
         self._documents: DocumentsSource | None = None
+        self._question_encoder: QuestionEncoder | None = None
         self._counter: TokenCounter | None = None
         self._memories: Memories | None = None
         self._searched_memories: MemoriesSource | None = None
@@ -69,6 +71,8 @@ class Rooms:
     def vectors(self) -> VectorIndex:
         with self._opening:
             if self._vectors is None:
+                from research.store import ChromaIndex
+
                 self._vectors = ChromaIndex(self._paths)
             return self._vectors
 
@@ -78,10 +82,27 @@ class Rooms:
         if self._documents is None:
             from research.sources import DocumentsSource
 
-            made = DocumentsSource(self.vectors, self._settings, self._encoder, self.recorder)
+            made = DocumentsSource(self.vectors, self._settings, self.question_encoder, self.recorder)
             with self._opening:
                 self._documents = self._documents or made
         return self._documents
+
+    @property
+    def question_encoder(self) -> QuestionEncoder:
+        with self._opening:
+            if self._question_encoder is None:
+                from research.search import QuestionEncoder
+
+                settings = self._settings
+                self._question_encoder = QuestionEncoder(
+                    self._encoder, settings.named_encoders, settings.request_timeout, self._check_encoder
+                )
+            return self._question_encoder
+
+    def _check_encoder(self, name: str) -> None:
+        from research.governance import check_encoder
+
+        check_encoder(name, self._settings)
 
     def items(self, kind: type[S]) -> S:
         """A source of items, made with the first question to it and kept: what it has read of the catalog is of use to
@@ -160,7 +181,7 @@ class Rooms:
         from research.store import encoder_of
 
         if self._encoder is not None or encoder_of(reader):
-            return self.documents.encoder(reader)
+            return self.question_encoder.encoder(reader)
         if self._first_encoder is None:
             from research.encoders import load_text_encoder
 
@@ -201,7 +222,7 @@ class Rooms:
             self._items = {}
             if collections and self._vectors is not None:
                 self._vectors.close()
-                self._vectors = self._documents = None
+                self._vectors = self._documents = self._question_encoder = None
 
     def memory_source(self) -> MemoriesSource:
         """Memories as a source, made with the first that are searched: to be told one needs none of it."""

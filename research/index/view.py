@@ -14,7 +14,6 @@ from research.errors import BusyError, NothingFoundError
 from research.index.rooms import Rooms
 from research.models import Item, Question
 from research.parallel import Workers
-from research.request import AskRequest
 from research.settings import Settings, check, confidence_value
 from research.store import Catalog, IndexPaths
 
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from research.governance import AllowAll, PolicyAccess, Principal
     from research.observe import Recorder
     from research.records import DocumentInfo
+    from research.request import AskRequest
     from research.search import FoundItems
     from research.sources import DocumentsSource, ItemsSource, MemoriesSource
     from research.store import ChromaClient, Reader, VectorIndex
@@ -185,6 +185,8 @@ class View:
         self, reader: Reader, text: str, documents: Sequence[str] = (), filters: Filters | None = None
     ) -> Question:
         """A question to documents, those that names or filters leave. Raises NothingFoundError where that is none."""
+        from research.request import AskRequest
+
         return self.question_of(reader, AskRequest(text, documents=documents or None, filters=filters))
 
     def tenant_of(self, tenant: str) -> str:

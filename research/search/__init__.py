@@ -17,10 +17,11 @@ if TYPE_CHECKING:
     from research.search.legs import DEFAULT_WEIGHTS, Found, LexicalLeg, PageOrder, SearchOutcome
     from research.search.memories import Ranked, View, Views, allowed, rank, read_question
     from research.search.passages import BEST, YEAR, with_passages, years_asked
+    from research.search.question_encoder import QuestionEncoder
     from research.search.reranker import PageReranker, describe
     from research.search.rewriters.base import Rewriters
     from research.search.rewriters.names import is_a_word, naming
-    from research.search.vector_legs import DenseLeg, QuestionEncoder, VisualLeg
+    from research.search.vector_legs import DenseLeg, VisualLeg
     from research.search.versions import NewestFirst, version_of
 else:
     __getattr__, __dir__, __all__ = exports(
@@ -36,10 +37,11 @@ else:
             "legs": "DEFAULT_WEIGHTS Found LexicalLeg PageOrder SearchOutcome",
             "memories": "Ranked View Views allowed rank read_question",
             "passages": "BEST YEAR with_passages years_asked",
+            "question_encoder": "QuestionEncoder",
             "reranker": "PageReranker describe",
             "rewriters.base": "Rewriters",
             "rewriters.names": "is_a_word naming",
-            "vector_legs": "DenseLeg QuestionEncoder VisualLeg",
+            "vector_legs": "DenseLeg VisualLeg",
             "versions": "NewestFirst version_of",
         },
     )

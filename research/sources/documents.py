@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 from research.context import Retrieved, labelled, stored_signals
@@ -33,7 +32,6 @@ from research.search import (
 from research.store import page_ids_at, totals
 
 if TYPE_CHECKING:
-    from research.encoders import TextEncoder
     from research.observe import Recorder
     from research.search import PageOrder
     from research.settings import Settings
@@ -61,12 +59,11 @@ class DocumentsSource:
         self,
         vectors: VectorIndex,
         settings: Settings,
-        encoder: TextEncoder | None = None,
+        encoder: QuestionEncoder,
         recorder: Recorder | None = None,
     ) -> None:
-        """`encoder` stands in for the one that filled the index."""
         named = settings.named_encoders
-        self._encoder = QuestionEncoder(encoder, named, settings.request_timeout, partial(_check_encoder, settings))
+        self._encoder = encoder
         dense = DenseLeg(vectors, self._encoder)
         self._visual = VisualLeg(dense, self._encoder, vectors, settings.device, named)
         self._highlighter = Highlighter(self._encoder, self._visual)
@@ -126,10 +123,6 @@ class DocumentsSource:
         [page_id] = page_ids_at(reader, [f"{item.ref.key}:{item.ref.part}"])
         return self._highlighter.closely(reader, question, item, page_id)
 
-    def encoder(self, reader: Reader) -> TextEncoder:
-        """The one that filled the index."""
-        return self._encoder.encoder(reader)
-
     def _reranker(self, settings: Settings) -> PageOrder | None:
         if settings.reranker in ("", "off"):
             return None
@@ -150,12 +143,6 @@ def _failing_alone(question: Question) -> Iterator[None]:
         from research.observe import log_failure
 
         log_failure("search", "the places on the pages could not be found", error)
-
-
-def _check_encoder(settings: Settings, name: str) -> None:
-    from research.governance import check_encoder
-
-    check_encoder(name, settings)
 
 
 def page_item(page: StoredPage, structure: Structure) -> Item:
