@@ -30,9 +30,8 @@ from unicodedata import category, decimal
 # Of two that overlap, the first of these names the whole.
 SECRET_KINDS = ("private_key", "key", "password")
 PATTERN_KINDS = ("iban", "card", "national_id", "email", "phone")
-OPTIONAL_KINDS = ("ip", "mac")
-MODEL_KINDS = ("address", "person", "location")
-KINDS = (*SECRET_KINDS, *PATTERN_KINDS, *OPTIONAL_KINDS, *MODEL_KINDS)
+MODEL_KINDS = ("address", "person")
+KINDS = (*SECRET_KINDS, *PATTERN_KINDS, *MODEL_KINDS)
 
 
 class Finding(NamedTuple):
@@ -222,6 +221,6 @@ def essence(kind: str, value: str) -> str:
         return " ".join(word for word in words if word not in titles and len(word) > 1) or value.casefold()
     if kind in {"card", "iban", "phone", "national_id"}:
         return "".join(sign for sign in value.casefold() if sign.isalnum())
-    if kind in {"email", "address", "location"}:
+    if kind in {"email", "address"}:
         return " ".join(value.casefold().split())
     return value  # of keys and passwords every character counts

@@ -1,5 +1,5 @@
 """What is known by its shape and its check digits: mail addresses, cards, accounts, numbers that a state gives to a
-person, addresses of machines, telephone numbers. The tables are in patterns.toml.
+person, telephone numbers. The tables are in patterns.toml.
 
 All patterns are bounded: quantifiers are possessive or end soon, and a rule begins only where a word does, so a hostile
 text costs no more time than its length.
@@ -15,7 +15,6 @@ import re
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date
-from ipaddress import ip_address
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -36,13 +35,6 @@ _FIGURES = re.compile(r"(?<![\w+])(?<!\d[.,])\d(?:[ \n-]?\d){11,}+(?!\w)")
 _CARD_WORD = re.compile(r"(?i)(?:card|karte|carte|tarjeta|carta|kaart|cartão|kort)[^\d\n]{0,24}$")
 _IBAN = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{2}\d{2}(?=[ \n-]?[A-Za-z0-9]{2})")
 _IBAN_WORD = re.compile(r"(?i)iban[^A-Za-z0-9]{0,6}$")
-_IP = re.compile(
-    r"(?<![\w.:])(?:(?:\d{1,3}\.){3}\d{1,3}(?![\w.]|\.\d)|(?:[0-9A-Fa-f]{0,4}:){2,7}(?:[0-9A-Fa-f]{1,4}|:)(?![\w:.]))"
-)
-_MAC = re.compile(
-    r"(?<![\w:.-])(?:[0-9A-Fa-f]{2}(?P<sep>[:-])(?:[0-9A-Fa-f]{2}(?P=sep)){4}[0-9A-Fa-f]{2}"
-    r"|[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4})(?![\w:-])"
-)
 _ISSUERS = tuple((re.compile(begin), tuple(lengths)) for begin, lengths in TABLES["card"]["issuers"])
 _CARD_GROUPS = set(map(tuple, TABLES["card"]["groups"]))
 _IBAN_LENGTHS = {country: int(length) for length, countries in TABLES["iban"].items() for country in countries.split()}
@@ -107,20 +99,6 @@ def _signs(text: str, start: int, count: int) -> tuple[int, str]:
             break
         at += 1
     return at, "".join(found)
-
-
-def ips(text: str) -> Iterator[Finding]:
-    for match in _IP.finditer(text):
-        try:
-            ip_address(match.group())
-        except ValueError:
-            continue
-        yield Finding(*match.span(), "ip")
-
-
-def macs(text: str) -> Iterator[Finding]:
-    for match in _MAC.finditer(text):
-        yield Finding(*match.span(), "mac")
 
 
 # Check digits. Each function takes the bare characters, in capitals, without spaces and dashes.

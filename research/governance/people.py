@@ -22,7 +22,6 @@ from research.context import open_table
 from research.encoders import is_there, quiet
 from research.errors import RedactionError, UsageError
 from research.governance.findings import (
-    KINDS,
     MODEL_KINDS,
     Finding,
     Placeholders,
@@ -30,10 +29,9 @@ from research.governance.findings import (
     all_words,
     any_pattern,
 )
-from research.governance.redaction import BASE_KINDS, PII, BaseRedactor
+from research.governance.redaction import BaseRedactor
 
 INSTALL = "pip install 'ctx-research[redact]'"
-PRESIDIO_KINDS = PII | {"person", "address"}
 
 # Per language the models that are looked for, the best first; the last is what to install.
 MODELS = {
@@ -59,25 +57,14 @@ _LONGEST = 100_000  # characters given to the model at once; it needs a megabyte
 
 
 class PresidioRedactor(BaseRedactor):
-    """`kinds` are those of `BaseRedactor` ("pii" by default), "person", "address", and "location", which is every town
-    and country that is named and therefore not among the default. `languages` are those of the texts: each needs a
-    model of its own, and only English comes with the extra.
+    """`languages` are those of the texts: each needs a model of its own, and only English comes with the extra.
 
     Loading takes seconds and happens with the first text, or before with `warm_up()`.
     """
 
-    def __init__(
-        self,
-        kinds: Iterable[str] = PRESIDIO_KINDS,
-        allow: Iterable[str] = (),
-        languages: Iterable[str] = ("en",),
-    ) -> None:
-        chosen = PRESIDIO_KINDS if kinds == "pii" else frozenset(kinds)
-        unknown = sorted(chosen - BASE_KINDS - set(MODEL_KINDS))
-        if unknown:
-            raise UsageError(f"no redactor knows the kind {unknown[0]!r}", hint=f"choose from: pii, {', '.join(KINDS)}")
-        super().__init__(chosen & BASE_KINDS, allow)
-        self.kinds = chosen
+    def __init__(self, allow: Iterable[str] = (), languages: Iterable[str] = ("en",)) -> None:
+        super().__init__("pii", allow)
+        self.kinds |= set(MODEL_KINDS)
         self.languages = tuple(dict.fromkeys(languages))
         self._models = {language: _model(language) for language in self.languages}
         self._lock = threading.Lock()
@@ -91,15 +78,14 @@ class PresidioRedactor(BaseRedactor):
 
     def findings(self, text: str, placeholders: Placeholders | None) -> Iterator[Finding]:
         yield from super().findings(text, placeholders)
-        if "address" in self.kinds:
-            yield from addresses(text)
+        yield from addresses(text)
         for start, end in _pieces(text):
             yield from (Finding(a + start, b + start, kind) for a, b, kind in self._by_model(text[start:end]))
-        if "person" in self.kinds and placeholders is not None:
+        if placeholders is not None:
             yield from known_people(text, placeholders.knows_person)
 
     def __repr__(self) -> str:
-        return f"PresidioRedactor({', '.join(sorted(self.kinds))}; {', '.join(self.languages)})"
+        return f"PresidioRedactor({', '.join(self.languages)})"
 
     def _by_model(self, text: str) -> Iterator[Finding]:
         with self._lock:  # one text at a time: a model's vocabulary grows with every new word
@@ -109,10 +95,7 @@ class PresidioRedactor(BaseRedactor):
                 for language in self.languages
                 for result in self._analyzer.analyze(text, language, entities=_ENTITIES)
             ]
-        if "person" in self.kinds:
-            yield from people(text, results, self._given)
-        if "location" in self.kinds:
-            yield from (Finding(each.start, each.end, "location") for each in results if each.kind == "LOCATION")
+        return people(text, results, self._given)
 
     def _load(self) -> None:
         if self._analyzer is None:

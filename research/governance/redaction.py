@@ -25,7 +25,6 @@ from research.errors import CtxError, RedactionError, UsageError
 from research.governance.findings import (
     KINDS,
     MODEL_KINDS,
-    OPTIONAL_KINDS,
     PATTERN_KINDS,
     PLACEHOLDER,
     SECRET_KINDS,
@@ -36,7 +35,7 @@ from research.governance.findings import (
     merged,
 )
 from research.governance.keys import assigned, find_keys
-from research.governance.patterns import cards, emails, ibans, ips, macs, national_ids, phones
+from research.governance.patterns import cards, emails, ibans, national_ids, phones
 from research.observe import NullRecorder, Recorder, logger_of
 from research.parallel import Workers
 
@@ -48,7 +47,6 @@ if TYPE_CHECKING:
 LEVELS = ("off", "secrets", "pii")
 SECRETS = frozenset(SECRET_KINDS)
 PII = SECRETS | frozenset(PATTERN_KINDS)
-BASE_KINDS = PII | frozenset(OPTIONAL_KINDS)
 
 _FINDERS: Sequence[tuple[frozenset[str], Callable[[str], Iterator[Finding]]]] = (
     (SECRETS, find_keys),
@@ -58,8 +56,6 @@ _FINDERS: Sequence[tuple[frozenset[str], Callable[[str], Iterator[Finding]]]] = 
     (frozenset({"card"}), cards),
     (frozenset({"national_id"}), national_ids),
     (frozenset({"phone"}), phones),
-    (frozenset({"ip"}), ips),
-    (frozenset({"mac"}), macs),
 )
 _KEPT = re.compile(rf"{PLACEHOLDER.pattern}|§§secret\([\w.-]{{1,64}}\)")  # what an earlier pass has put there
 
@@ -95,8 +91,7 @@ class NoopRedactor:
 class BaseRedactor:
     """Rules only: quick, offline, the same everywhere.
 
-    `kinds` is "secrets", "pii" or names out of `BASE_KINDS` ("ip" and "mac" are in neither). `allow` has words that
-    stay, `*` standing for anything.
+    `kinds` is "secrets", "pii" or names out of `PII`. `allow` has words that stay, `*` standing for anything.
     """
 
     def __init__(self, kinds: str | Iterable[str] = "secrets", allow: Iterable[str] = ()) -> None:
@@ -152,12 +147,12 @@ def _kinds(kinds: str | Iterable[str]) -> frozenset[str]:
     if isinstance(kinds, str):
         kinds = {"secrets": SECRETS, "pii": PII}.get(kinds, {kinds})
     named = frozenset(kinds)
-    unknown = sorted(named - BASE_KINDS)
+    unknown = sorted(named - PII)
     if unknown:
         model = f"; {', '.join(MODEL_KINDS)} need PresidioRedactor" if set(unknown) & set(KINDS) else ""
         raise UsageError(
             f"the base redactor knows no kind {unknown[0]!r}{model}",
-            hint=f"choose from: secrets, pii, {', '.join(kind for kind in KINDS if kind in BASE_KINDS)}",
+            hint=f"choose from: secrets, pii, {', '.join(kind for kind in KINDS if kind in PII)}",
         )
     return named
 
