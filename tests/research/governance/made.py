@@ -11,199 +11,22 @@ from __future__ import annotations
 import random
 import re
 import string
+import tomllib
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
+from typing import Any
 
 from faker import Faker
 
 KINDS = ("email", "card", "iban", "phone", "key", "person")
 
-LOCALES = (
-    "en_US", "en_GB", "de_DE", "fr_FR", "es_ES", "pt_BR", "en_CA", "it_IT", "nl_NL", "sv_SE", "pl_PL", "en_IN", "en_AU",
-    "de_AT", "de_CH",
-)  # fmt: skip
-HELD_LOCALES = (
-    "da_DK", "fi_FI", "no_NO", "cs_CZ", "hu_HU", "ro_RO", "pt_PT", "es_MX", "en_NZ", "en_IE", "hr_HR", "sl_SI", "et_EE",
-)  # fmt: skip
-
-# Countries with an IBAN; for the others Faker makes up something British.
-ACCOUNTS = ("en_GB", "de_DE", "fr_FR", "es_ES", "pt_BR", "it_IT", "nl_NL", "pl_PL", "de_AT", "de_CH")
-HELD_ACCOUNTS = ("da_DK", "fi_FI", "no_NO", "tr_TR", "pt_PT", "ro_RO", "el_GR")
-
-# {} is the value. English above all, because that is what the names' model reads; the others for everything else.
-EMAIL = (
-    "Please write to {} before the end of the week.",
-    "Contact: {}, or the desk on the second floor.",
-    "From: {}\nSubject: minutes of the meeting",
-    "Bitte senden Sie die Unterlagen an {}.",
-    "<{}> wrote: the figures of March are wrong.",
-    "Pour toute question, {} reste à votre disposition.",
-    "The invoice was sent to {} and to nobody else.",
-    "[mail us](mailto:{}) if the link does not work",
-    "user={} logged in at 08:14",
-    "Scrivere a {}; si risponde entro due giorni.",
-    "cc {}; the rest of the list was dropped",
-    '{{"name": "K.", "email": "{}", "age": 41}}',
-)
-HELD_EMAIL = (
-    "Her address is {} since she moved to the Oslo office.",
-    "Reply-To: {}\nDate: Tue, 4 Mar 2025 10:12:00 +0100",
-    "See the thread with {}, the lawyers and the vendor.",
-    "Send CV + cover letter → {}",
-    "O contacto é {}, por favor confirme.",
-    "contact={}|role=admin|active=1",
-)
-CARD = (
-    "I paid with {} and it was declined twice.",
-    "Card number: {}, valid through 09/27.",
-    "The refund for order 48213 goes back to {}.",
-    "Meine Kreditkarte {} wurde gestern gesperrt.",
-    "card={}; amount=19.90; currency=EUR",
-    "Please charge {} for the two nights.",
-    "She read out {} over the phone, then hung up.",
-    "Ma carte ({}) a été débitée deux fois le 12 mars 2024.",
-    "numero de tarjeta {} CVV 123",
-    "Corporate card ending in the last digits of {}",
-)
-HELD_CARD = (
-    "The number on the slip reads {}.",
-    "PAN {} was stored in clear text until May 2023",
-    "Kortnummer {} er spærret.",
-    "Pay with card no. {} (exp. 11/2028).",
-    "2024-03-02 14:11 POS 8841 {} 54.20 EUR approved",
-)
-IBAN = (
-    "Transfer the rent to {} by the third of the month.",
-    "IBAN: {}\nBIC: see below",
-    "Our new account is {}; the old one is closed.",
-    "Bitte überweisen Sie 249,00 EUR auf das Konto {}.",
-    "Le virement sur {} a été rejeté.",
-    "The salary of March went to {} by mistake.",
-    "iban={}&amount=120",
-    "Bonifico su {} entro il 30 giugno.",
-    "Account holder: see attachment, {}.",
-    "Refund account ({}) confirmed on 2 May 2023.",
-)
-HELD_IBAN = (
-    "Please use the account {} for all invoices from 1 July 2024 on.",
-    "Direct debit from {} was returned unpaid.",
-    "Kontoen {} er lukket.",
-    "bank details - {} - beneficiary as above",
-    '{{"iban": "{}", "currency": "EUR"}}',
-)
-PHONE = (
-    "Call me on {} after six.",
-    "Phone: {}",
-    "You can reach me at {}, best in the morning.",
-    "Her mobile number is {}, please do not pass it on.",
-    "Tel. {} | Fax on request",
-    "Telefon: {} (Sekretariat)",
-    "Rufen Sie uns an: {}.",
-    "Tél. : {} du lundi au vendredi",
-    "Mi teléfono es {}.",
-    "My phone number is {} if anything is unclear.",
-    "For the key, ring the caretaker on {}.",
-    "Text me at {} when you land.",
-    "Mobile {}, office hours only",
-    "Handy: {}",
-    "WhatsApp {}",
-    "Telefono {} oppure per posta.",
-    "Bel {} voor een afspraak.",
-    "cell phone {}",
-)
-HELD_PHONE = (
-    "If the alarm goes off, phone {}.",
-    "Mobile: {} (after hours)",
-    "Contact number {} or by post.",
-    "The driver can be reached on {} until noon.",
-    "Tel: {}",
-    "Fax no. {}",
-    "Reception's telephone number is {}.",
-    "Give me a call at {} tomorrow.",
-    "Telefone: {}",
-    "Telefon {} eller mail.",
-)
-# Nothing says that it is a telephone: only for what is written so that it can be nothing else.
-BARE_PHONE = (
-    "The caretaker ({}) has the key.",
-    "Ask Maria, {}, about the boiler.",
-    "{} - leave a message after the tone.",
-)
-PERSON = (
-    "{} joined the company in 2019 and leads the audit team.",
-    "The letter was signed by {} on behalf of the board.",
-    "Yesterday {} called about the broken boiler.",
-    "I met {} at the conference, and we talked about the contract.",
-    "Please forward this to {} and to the accountant.",
-    "According to {}, the shipment left the warehouse on Monday.",
-    "My neighbour {} has the spare key.",
-    "The patient, {}, was discharged after three days.",
-    "Dear {},\nthank you for your letter of 3 May.",
-    "{} and the landlord agreed on a new rent.",
-    "The contract names {} as the tenant of the flat.",
-    "{} told the police that nobody had entered the house.",
-    "Her new manager is {}, who came from the Leeds office.",
-    "We hired {} as a nurse for the night shift.",
-    "Could you ask {} whether the invoice was paid?",
-    "This was a birthday present for {}, who turned forty.",
-    "The complaint of {} was rejected by the court.",
-    "{}'s claim covers the water damage in the kitchen.",
-    "Best regards,\n{}",
-    "Attendees: {} (chair), two guests and the secretary.",
-)
-HELD_PERSON = (
-    "On Friday {} handed in the keys and left.",
-    "The minutes were taken by {}.",
-    "{} will be the contact for all questions about the lease.",
-    "Thank you, {}, for your quick reply.",
-    "A parcel for {} is waiting at the reception.",
-    "We talked to {} about the delayed payment.",
-    "Tenant: {}; rent due on the third of each month.",
-    "In her statement {} said that the brakes had failed.",
-    "The email from {} was never answered.",
-    "{} was born in 1984 and has two children.",
-    "Kind regards\n{}\nAccounts",
-    "Is {} still working in the Hamburg branch?",
-)
-KEY = (
-    "Use {} for the staging server.",
-    "I pasted {} into the chat, please rotate it.",
-    "The log says:\n{}\nand then nothing.",
-    "Here it is: {}.",
-    "In the config of the old machine I found {} and left it there.",
-    "$ export SETUP=1\n{}\n$ make deploy",
-    "- {}\n- restart the service",
-    "Somebody committed {} on Friday.",
-)
-HELD_KEY = (
-    "Do not use {} any more.",
-    "```\n{}\n```",
-    "He wrote: {} — and that was it.",
-    "old value {} / new value to follow",
-    "> {}",
-)
-
-# Of a name these may stay.
+WORDS: dict[str, Any] = tomllib.loads(Path(__file__).with_name("made.toml").read_text("utf-8"))
 TITLES = {
-    "Mrs",
-    "Miss",
-    "Prof",
-    "Univ",
-    "Dipl",
-    "Ing",
-    "MBA",
-    "Eng",
-    "DVM",
-    "DDS",
-    "PhD",
-    "Dott",
-    "Sig",
-    "Sra",
-    "Sir",
-    "Med",
-}
+    "Mrs", "Miss", "Prof", "Univ", "Dipl", "Ing", "MBA", "Eng", "DVM", "DDS", "PhD", "Dott", "Sig", "Sra", "Sir", "Med",
+}  # fmt: skip
 
 _ALNUM = string.ascii_letters + string.digits
 _B64 = _ALNUM + "+/"
@@ -250,6 +73,10 @@ def made(seed: int, each: int, kinds: tuple[str, ...] = KINDS) -> Iterator[Made]
 _opened = cache(Faker)  # one takes as long as a hundred sentences
 
 
+def _words(held: bool) -> dict[str, Any]:
+    return dict(WORDS["held" if held else "seen"])
+
+
 def _faker(pick: random.Random, locale: str) -> Faker:
     faker = _opened(locale)
     faker.seed_instance(pick.getrandbits(64))
@@ -257,7 +84,7 @@ def _faker(pick: random.Random, locale: str) -> Faker:
 
 
 def _email(pick: random.Random, held: bool) -> Made:
-    locale = pick.choice(HELD_LOCALES if held else LOCALES)
+    locale = pick.choice(_words(held)["locales"])
     faker = _faker(pick, locale)
     first, last = (re.sub(r"\W", "", faker.first_name().lower()) for _ in range(2))
     domain = faker.domain_name()
@@ -271,7 +98,7 @@ def _email(pick: random.Random, held: bool) -> Made:
             f"{first}-{last}@{pick.choice(('web', 'team', 'post'))}.{domain.split('.')[0]}.co.uk",
         )
     )
-    return Made("email", pick.choice(HELD_EMAIL if held else EMAIL).format(value), value, held, locale)
+    return Made("email", pick.choice(_words(held)["email"]).format(value), value, held, locale)
 
 
 def _card(pick: random.Random, held: bool) -> Made:
@@ -283,11 +110,11 @@ def _card(pick: random.Random, held: bool) -> Made:
     )
     separator = pick.choice(("", " ", " ", "-", "\u00a0"))
     value = separator.join(_cut(number, groups))
-    return Made("card", pick.choice(HELD_CARD if held else CARD).format(value), value, held, kind)
+    return Made("card", pick.choice(_words(held)["card"]).format(value), value, held, kind)
 
 
 def _iban(pick: random.Random, held: bool) -> Made:
-    locale = pick.choice(HELD_ACCOUNTS if held else ACCOUNTS)
+    locale = pick.choice(_words(held)["accounts"])
     number = _faker(pick, locale).iban()
     cut = (4,) * (len(number) // 4 + 1)
     value = pick.choice(
@@ -300,7 +127,7 @@ def _iban(pick: random.Random, held: bool) -> Made:
             number.lower(),
         )
     )
-    return Made("iban", pick.choice(HELD_IBAN if held else IBAN).format(value), value, held, locale)
+    return Made("iban", pick.choice(_words(held)["iban"]).format(value), value, held, locale)
 
 
 def _cut(text: str, groups: tuple[int, ...]) -> list[str]:
@@ -311,70 +138,24 @@ def _cut(text: str, groups: tuple[int, ...]) -> list[str]:
     return [part for part in parts if part]
 
 
-# What people write, by the plans: # is a digit, N one from 2 to 9.
-PLANS = {
-    "US": (
-        "(N##) N##-####", "N##-N##-####", "N##.N##.####", "+1 N## N## ####", "+1 (N##) N##-####", "1-8##-N##-####",
-        "+1N##N######", "(N##)N##-#### ext. ##",
-    ),
-    "GB": (
-        "020 7### ####", "+44 20 7### ####", "07### ######", "+44 (0)161 ### ####", "(01632) ######",
-        "+447#########", "0044 20 7### ####", "01## ### ####",
-    ),
-    "DE": (
-        "030 #######", "0171 / #######", "+49 (0)89 ######", "+49 30 ### ## ##", "0049 40 ######-##",
-        "(0221) ### ## ##", "0151-########", "+4917########", "+49 (0) 711 / ####-###",
-    ),
-    "FR": (
-        "01 ## ## ## ##", "06.##.##.##.##", "+33 6 ## ## ## ##", "+33 (0)4 ## ## ## ##", "0033 1 ## ## ## ##",
-        "07########",
-    ),
-    "ES": ("+34 6## ### ###", "6## ## ## ##", "9# ### ## ##", "+34 9########", "6## ### ###"),
-    "BR": ("+55 (11) 9####-####", "(21) ####-####", "+55 11 9#### ####", "(11) 9.####-####"),
-    "IT": ("+39 06 #### ####", "02 #### ####", "+39 3## ### ####", "3## ### ####", "0039 011 ######"),
-    "NL": ("020-### ####", "06 ########", "+31 (0)20 ### ## ##", "+31 6 ## ## ## ##", "06-########"),
-    "SE": ("08-### ### ##", "070-### ## ##", "+46 (0)8 ### ## ##", "+46 70 ### ## ##"),
-    "PL": ("+48 ### ### ###", "### ### ###", "22 ### ## ##", "+48 22 ### ## ##"),
-    "IN": ("+91 9#### #####", "09#########", "+91-22-####-####", "9#### #####"),
-    "AU": ("(02) #### ####", "04## ### ###", "+61 4## ### ###", "+61 2 #### ####"),
-    "CH": ("044 ### ## ##", "+41 44 ### ## ##", "+41 (0)79 ### ## ##", "079 ### ## ##"),
-    "AT": ("01/### ## ##", "+43 1 ### ## ##", "0664 / ### ## ##", "+43 (0)664 #######"),
-}  # fmt: skip
-HELD_PLANS = {
-    "DK": ("+45 ## ## ## ##", "+45 #### ####", "## ## ## ##"),
-    "NO": ("+47 ### ## ###", "+47 ## ## ## ##", "9## ## ###"),
-    "FI": ("+358 40 ### ####", "040 ### ####", "09 ### ####", "+358 (0)9 ######"),
-    "BE": ("+32 2 ### ## ##", "02 ### ## ##", "0475 ## ## ##", "+32 (0)475 ## ## ##"),
-    "CZ": ("+420 ### ### ###", "+420 2## ### ###"),
-    "PT": ("+351 9## ### ###", "21# ### ###", "9## ### ###"),
-    "IE": ("+353 1 ### ####", "01 ### ####", "087 ### ####", "(01) ### ####"),
-    "NZ": ("+64 21 ### ###", "(09) ### ####", "021 ### ####", "0800 ### ###"),
-    "ZA": ("+27 11 ### ####", "011 ### ####", "082 ### ####"),
-    "JP": ("+81 3-####-####", "03-####-####", "090-####-####"),
-    "SG": ("+65 6### ####", "6### ####"),
-    "IL": ("+972 3-###-####", "03-###-####", "052-###-####"),
-    "US": ("N##/N##-####", "1 (N##) N##-####", "N## N## ####", "+1.N##.N##.####"),
-}  # fmt: skip
-
-
 def _phone(pick: random.Random, held: bool) -> Made:
-    country = pick.choice(HELD_LOCALES if held else LOCALES)
+    country = pick.choice(_words(held)["locales"])
     value = _faker(pick, country).phone_number()
     if pick.random() < 0.6:
-        plans = HELD_PLANS if held else PLANS
+        plans = _words(held)["plans"]
         country = pick.choice(sorted(plans))
         plan = pick.choice(plans[country])
         value = "".join(
             {"#": str(pick.randrange(10)), "N": str(pick.randrange(2, 10))}.get(sign, sign) for sign in plan
         )
-    templates = HELD_PHONE if held else PHONE
+    templates = _words(held)["phone"]
     if value.startswith(("+", "00")) and pick.random() < 0.3:
-        templates = BARE_PHONE
+        templates = WORDS["seen"]["bare_phone"]
     return Made("phone", pick.choice(templates).format(value), value, held, country)
 
 
 def _person(pick: random.Random, held: bool) -> Made:
-    locale = pick.choice(HELD_LOCALES if held else LOCALES)
+    locale = pick.choice(_words(held)["locales"])
     faker = _faker(pick, locale)
     shape = pick.random()
     first, last = faker.first_name(), faker.last_name()
@@ -388,9 +169,7 @@ def _person(pick: random.Random, held: bool) -> Made:
         value = f"{first} {pick.choice(string.ascii_uppercase)}. {last}"
     else:
         value = first
-    return Made(
-        "person", pick.choice(HELD_PERSON if held else PERSON).format(value), value, held, f"{locale} {shape:.1f}"
-    )
+    return Made("person", pick.choice(_words(held)["person"]).format(value), value, held, f"{locale} {shape:.1f}")
 
 
 def _chars(pick: random.Random, alphabet: str, count: int) -> str:
@@ -521,7 +300,7 @@ def _key(pick: random.Random, held: bool) -> Made:
     secrets = HELD_SECRETS if held else SECRETS
     form = pick.choice(sorted(secrets))
     shown, value = secrets[form](pick)
-    return Made("key", pick.choice(HELD_KEY if held else KEY).replace("{}", shown), value, held, form)
+    return Made("key", pick.choice(_words(held)["key"]).replace("{}", shown), value, held, form)
 
 
 _MAKERS: dict[str, Callable[[random.Random, bool], Made]] = {
