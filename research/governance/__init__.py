@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from research.lazy import exports
 
 if TYPE_CHECKING:
-    from research.errors import PolicyError, RedactionError
     from research.governance.access import (
         Action,
         AllowAll,
@@ -30,13 +29,12 @@ if TYPE_CHECKING:
     from research.governance.audit import Audit, check_audit
     from research.governance.audit_chain import Verification
     from research.governance.enforce import PolicyAccess
-    from research.governance.findings import Finding, Placeholders
+    from research.governance.findings import Placeholders
     from research.governance.keys import find_keys
     from research.governance.labels import Label, Labels, Proposal, mark_of, resources_of
     from research.governance.masking import SecretMasker, known_secrets
     from research.governance.people import PresidioRedactor
     from research.governance.policy import (
-        Loaded,
         MemoryAccessPolicy,
         check_encoder,
         check_policy,
@@ -47,7 +45,6 @@ if TYPE_CHECKING:
         SECRETS,
         BaseRedactor,
         NoopRedactor,
-        Redacted,
         RedactorProtocol,
         SafeRedactor,
         open_redactor,
@@ -63,15 +60,12 @@ else:
             "audit": "Audit check_audit",
             "audit_chain": "Verification",
             "enforce": "PolicyAccess",
-            "findings": "Finding Placeholders",
+            "findings": "Placeholders",
             "keys": "find_keys",
             "labels": "Label Labels Proposal mark_of resources_of",
             "masking": "SecretMasker known_secrets",
-            "policy": "Loaded MemoryAccessPolicy PolicyError check_encoder check_policy has_policies read_policies",
+            "policy": "MemoryAccessPolicy check_encoder check_policy has_policies read_policies",
             "people": "PresidioRedactor",
-            "redaction": (
-                "BaseRedactor NoopRedactor Redacted RedactionError RedactorProtocol SECRETS SafeRedactor open_redactor "
-                "redactor_of"
-            ),
+            "redaction": "BaseRedactor NoopRedactor RedactorProtocol SECRETS SafeRedactor open_redactor redactor_of",
         },
     )

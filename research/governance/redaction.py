@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeVar, cast, runtime_checkable
 
-from research.errors import CtxError, RedactionError, UsageError
+from research.errors import RedactionError, UsageError
 from research.governance.findings import (
     KINDS,
     MODEL_KINDS,
@@ -260,20 +260,8 @@ class SafeRedactor:
         self._opened: RedactorProtocol | None = None
         self._seconds = seconds
         self._recorder = recorder or NullRecorder()
-        self.why = ""  # it cannot be opened, in words that may be shown
         self._opening = threading.Lock()
         self._workers = Workers("ctx-redaction", _MOST_STUCK)
-
-    def redact(self, text: str) -> str:
-        """One text. Raises `RedactionError`, which holds nothing of it."""
-        done = self.redact_all([text])
-        safe = done.texts[0]
-        if safe is None:
-            reason = done.dropped[0]
-            raise RedactionError(
-                f"a text could not be redacted and was dropped: {reason}", reason=reason, hint=self.why
-            )
-        return safe
 
     def redact_all(self, texts: Iterable[str], placeholders: Placeholders | None = None) -> Redacted:
         """All texts with the numbers of one context. Never raises for what a redactor does."""
@@ -323,18 +311,12 @@ class SafeRedactor:
 
     def _open(self) -> RedactorProtocol:
         with self._opening:
-            if self._opened is not None:
-                return self._opened
-            given = self._redactor
-            try:
+            if self._opened is None:
+                given = self._redactor
                 # A class of redactors has the method, too.
                 is_one = isinstance(given, RedactorProtocol) and not isinstance(given, type)
                 opened = given if is_one else cast("Callable[[], RedactorProtocol]", given)()
-            except CtxError as error:
-                self.why = f"{error.message}; {error.hint}" if error.hint else error.message
-                raise
-            self.why = ""
-            self._opened = cast("RedactorProtocol", opened)
+                self._opened = cast("RedactorProtocol", opened)
             return self._opened
 
 

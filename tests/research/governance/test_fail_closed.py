@@ -7,7 +7,6 @@ import io
 import logging
 import sys
 import threading
-import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
@@ -131,22 +130,7 @@ def test_a_redactor_that_fails_leaks_nothing(redactor: object, reason: str, hear
     result = safe.redact_all([TEXT, TEXT])
     assert result.texts == (None, None)
     assert result.reasons == {reason: 2}
-    with pytest.raises(RedactionError) as caught:
-        safe.redact(TEXT)
-    error = caught.value
-    assert (error.reason, error.__context__, error.__cause__) == (reason, None, None)
-    told = "\n".join(
-        [
-            *traceback.format_exception(error),
-            repr(error),
-            str(vars(error)),
-            repr(result),
-            str(asdict(result)),
-            repr(safe),
-            str(recorder.told),
-            heard(),
-        ]
-    )
+    told = "\n".join([repr(result), str(asdict(result)), repr(safe), str(recorder.told), heard()])
     assert MARK not in told
     assert "hunter2" not in told
     assert "redaction dropped 2 of 2 texts" in told, "but it is said that something was dropped"
@@ -160,17 +144,14 @@ def test_a_redactor_that_hangs_costs_its_time_and_leaks_nothing(hanging: Hanging
     assert result.texts == (None, None)
     assert result.reasons == {"timeout": 2}
     assert hanging.asked == 1
-    with pytest.raises(RedactionError) as caught:
-        safe.redact(TEXT)
-    assert caught.value.reason == "timeout"
-    told = "".join(traceback.format_exception(caught.value)) + repr(result) + str(recorder.told) + heard()
+    told = repr(result) + str(recorder.told) + heard()
     assert MARK not in told
     stuck = [thread for thread in threading.enumerate() if thread.name == "ctx-redaction"]
     hanging.go_on.set()
     for thread in stuck:
         thread.join(5)
     assert result.texts == (None, None), "what comes late is not taken"
-    assert safe.redact("now it answers") == "now it answers"
+    assert safe.redact_all(["now it answers"]).texts == ("now it answers",)
 
 
 def test_a_hanging_redactor_leaves_only_so_many_threads(hanging: Hanging) -> None:
@@ -218,7 +199,7 @@ def test_placeholders_are_shared_where_the_redactor_has_them() -> None:
     assert safe.redact_all(["a@example.com"], names).texts == ("<EMAIL_1>",)
     assert safe.redact_all(["b@example.com a@example.com"], names).texts == ("<EMAIL_2> <EMAIL_1>",)
     assert SafeRedactor(NoopRedactor()).redact_all(["a"], names).texts == ("a",)
-    assert SafeRedactor(BaseRedactor).redact("password=hunter2") == "password=<PASSWORD_1>", "a class opens one"
+    assert SafeRedactor(BaseRedactor).redact_all(["pwd=hunter2"]).texts == ("pwd=<PASSWORD_1>",), "a class opens one"
     assert safe.redact_all([]) == Redacted((), {})
 
 
@@ -226,16 +207,9 @@ def test_an_engine_that_is_missing_is_told_without_a_text(monkeypatch: pytest.Mo
     monkeypatch.setitem(sys.modules, "presidio_analyzer", None)
     safe = SafeRedactor(lambda: open_redactor("pii"))
     assert safe.redact_all([TEXT]).reasons == {"unavailable": 1}
-    assert safe.why == ("names cannot be redacted: presidio_analyzer not installed; pip install 'ctx-research[redact]'")
-    with pytest.raises(RedactionError) as caught:
-        safe.redact(TEXT)
-    assert "pip install 'ctx-research[redact]'" in caught.value.hint
-    with pytest.raises(RedactionError, match="presidio_analyzer not installed"):
+    with pytest.raises(RedactionError, match="presidio_analyzer not installed") as caught:
         safe.warm_up()
-    monkeypatch.delitem(sys.modules, "presidio_analyzer")
-    safe_again = SafeRedactor(BaseRedactor())
-    safe_again.warm_up()
-    assert safe_again.why == ""
+    assert "pip install 'ctx-research[redact]'" in caught.value.hint
 
 
 def test_a_deadline_has_to_leave_time() -> None:
