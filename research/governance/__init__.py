@@ -36,11 +36,10 @@ if TYPE_CHECKING:
     from research.governance.people import PresidioRedactor
     from research.governance.policy import (
         MemoryAccessPolicy,
-        check_encoder,
         check_policy,
-        has_policies,
         read_policies,
     )
+    from research.governance.policy_files import check_encoder, has_policies
     from research.governance.redaction import (
         SECRETS,
         BaseRedactor,
@@ -64,7 +63,8 @@ else:
             "keys": "find_keys",
             "labels": "Label Labels Proposal mark_of resources_of",
             "masking": "SecretMasker known_secrets",
-            "policy": "MemoryAccessPolicy check_encoder check_policy has_policies read_policies",
+            "policy": "MemoryAccessPolicy check_policy read_policies",
+            "policy_files": "check_encoder has_policies",
             "people": "PresidioRedactor",
             "redaction": "BaseRedactor NoopRedactor RedactorProtocol SECRETS SafeRedactor open_redactor redactor_of",
         },

@@ -8,29 +8,23 @@ principal  User::"<name>"   tenant, owner
 resource   Item::"<ref>"    ref, kind, path, tags, classification, level (0 to 3), status, module, project, tenant,
                             owner (whether it is the principal's own)
 action     Action::"read", "read_redacted", "read_text", "send"
-
-The setting `policy` names a file or a folder of `*.cedar`; without it they are `policy.cedar` and `policies/*.cedar`
-beside the user's config.toml. A document may say anything, and lies in a folder that others may fill: so no policy is
-read from a place that was ingested, nor one that somebody else could write.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
-import shlex
-import stat
 import threading
 import uuid
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from research.errors import EncoderNotAllowed, PolicyError
-from research.files import Identity, identity_of, is_inside, is_settled, read_checked, user_config
+from research.errors import PolicyError
+from research.files import Identity, identity_of, is_settled
 from research.governance.access import (
     CLASSIFICATIONS,
     UNKNOWN,
@@ -41,6 +35,7 @@ from research.governance.access import (
     Resource,
     Ruling,
 )
+from research.governance.policy_files import check_place, find_policies, read_policy, unreadable
 from research.reports import Check
 from research.text import one_line
 
@@ -50,8 +45,6 @@ if TYPE_CHECKING:
 
 INSTALL = "pip install 'ctx-research[govern]'"
 _CHECK = "see: ctx policy check"
-_LARGEST = 1 << 20  # bytes of a file
-_MOST = 500  # files
 
 SCHEMA = """
 entity User = { tenant: String, owner: Bool };
@@ -130,7 +123,7 @@ class MemoryAccessPolicy:
         if not problem:
             try:
                 for path in loaded.paths:
-                    _check_place(path, reader, self._config, self._index)
+                    check_place(path, reader, self._config, self._index)
                 rulings = _rulings(loaded, principal, resources, action)
             except PolicyError as error:
                 problem = _problem(error)
@@ -148,7 +141,7 @@ class MemoryAccessPolicy:
         )
 
     def _follow(self) -> Loaded:
-        paths = _find(self._setting, self._config)
+        paths = find_policies(self._setting, self._config)
         if not paths:
             # Files that were in force and are gone are no permission: an editor may be about to write them anew.
             if self._in_force:
@@ -161,9 +154,9 @@ class MemoryAccessPolicy:
         try:
             seen = {path: identity_of(path.stat()) for path in paths}
         except OSError as error:
-            raise _unreadable(Path(error.filename), error) from None
+            raise unreadable(Path(error.filename), error) from None
         if self._loaded is None or self._loaded.problem or seen != self._seen:
-            self._loaded = _load([(path, _read(path)) for path in paths])
+            self._loaded = _load([(path, read_policy(path)) for path in paths])
             self._seen = seen if all(map(is_settled, seen.values())) else None
         return self._loaded
 
@@ -178,24 +171,16 @@ class MemoryAccessPolicy:
         return self._loaded
 
 
-def has_policies(setting: str) -> bool:
-    """Whether there is anything to be held to, be it a policy that is named and not there."""
-    try:
-        return bool(_find(setting))
-    except PolicyError:
-        return True
-
-
 def read_policies(
     setting: str, reader: Reader | None = None, index: Path | None = None, *, anywhere: bool = False
 ) -> tuple[Loaded | None, list[str]]:
     """The policies that a setting names, or those of the user's config folder, or None; `anywhere`: wherever they lie,
     and why they would not be used from there. Raises `PolicyError` with what is wrong."""
     texts, notes = [], []
-    for path in _find(setting):
+    for path in find_policies(setting):
         try:
-            _check_place(path, reader, index=index)
-            texts.append((path, _read(path)))
+            check_place(path, reader, index=index)
+            texts.append((path, read_policy(path)))
         except PolicyError as error:
             if not anywhere:
                 raise
@@ -217,21 +202,6 @@ def check_policy(settings: Settings, reader: Reader | None, index: Path) -> list
         return []
     files = ", ".join(str(path) for path in loaded.paths)
     return [Check("policy", "ok", f"{len(loaded.names)} policies in {files}")]
-
-
-def check_encoder(name: str, settings: Settings) -> None:
-    """Raise EncoderNotAllowed for an encoder at an address where a policy is in force. It would be sent all that is
-    ingested, and no policy can decide that piece by piece: things are labelled after they were read."""
-    from research.addresses import is_encoder_address, same_encoder
-
-    if not is_encoder_address(name) or not has_policies(settings.policy):
-        return
-    if any(name == allowed or same_encoder(name, allowed) for allowed in settings.allowed_encoders):
-        return
-    raise EncoderNotAllowed(
-        f"a policy is in force, and {name} would be sent the text of everything that is ingested",
-        hint=f"use the embedded encoder; or, if all of it may go there: allowed_encoders = [{json.dumps(name)}]",
-    )
 
 
 def _load(texts: Sequence[tuple[Path, str]]) -> Loaded:
@@ -282,39 +252,46 @@ class _Answer(NamedTuple):
     error: bool = False
 
 
-class _CedarRequest:
-    """Cedar with the things of one decision. Ids and attributes are handed over as JSON, so that nothing in a ref can
-    read like a policy."""
+def _cedar_of(
+    policies: Any, principal: Principal, resources: Sequence[Resource]
+) -> Callable[[Action, Sequence[str]], dict[str, _Answer]]:
+    """Cedar with the things of one decision, to be asked about their refs. Ids and attributes are handed over as JSON,
+    so that nothing in a ref can read like a policy."""
+    who = {"type": "User", "id": principal.name}
+    entities = [
+        {"uid": who, "attrs": {"tenant": principal.tenant, "owner": principal.owner}, "parents": []},
+        *({"uid": _uid(each.ref), "attrs": _attributes(principal, each), "parents": []} for each in resources),
+    ]
+    with _engine_errors():
+        things = _cedar().Entities.from_json_str(json.dumps(entities))
 
-    def __init__(self, policies: Any, principal: Principal, resources: Sequence[Resource]) -> None:
-        self._policies = policies
-        self._principal = {"type": "User", "id": principal.name}
-        attributes = {"tenant": principal.tenant, "owner": principal.owner}
-        entities = [
-            {"uid": self._principal, "attrs": attributes, "parents": []},
-            *({"uid": _uid(each.ref), "attrs": _attributes(principal, each), "parents": []} for each in resources),
-        ]
-        try:
-            self._entities = _cedar().Entities.from_json_str(json.dumps(entities))
-        except Exception as error:  # noqa: BLE001  whatever the engine does, nothing is released
-            raise _broken(error) from None
-
-    def answers(self, action: Action, refs: Sequence[str]) -> dict[str, _Answer]:
-        if not refs:
-            return {}
+    def ask(action: Action, refs: Sequence[str]) -> dict[str, _Answer]:
         kind = {"type": "Action", "id": action}
-        requests = [{"principal": self._principal, "action": kind, "resource": _uid(ref)} for ref in refs]
-        try:
-            results = [
-                (result.allowed, tuple(sorted(result.diagnostics.reasons)), bool(result.diagnostics.errors))
-                for result in _cedar().is_authorized_batch(requests, self._policies, self._entities)
+        requests = [{"principal": who, "action": kind, "resource": _uid(ref)} for ref in refs]
+        with _engine_errors():
+            results = _cedar().is_authorized_batch(requests, policies, things) if refs else []
+            answers = [
+                _Answer(
+                    result.allowed and not result.diagnostics.errors,
+                    tuple(sorted(result.diagnostics.reasons)),
+                    bool(result.diagnostics.errors),
+                )
+                for result in results
             ]
-        except Exception as error:  # noqa: BLE001
-            raise _broken(error) from None
-        if len(results) != len(refs):
-            raise PolicyError("the policy engine gave another number of answers than it was asked for")
-        found = [_Answer(allowed and not error, reasons, error) for allowed, reasons, error in results]
-        return dict(zip(refs, found, strict=True))
+            return dict(zip(refs, answers, strict=True))
+
+    return ask
+
+
+@contextmanager
+def _engine_errors() -> Iterator[None]:
+    """Whatever the engine does, nothing is released. Without its words: they may quote what it was given."""
+    try:
+        yield
+    except PolicyError:
+        raise
+    except Exception as error:  # noqa: BLE001
+        raise PolicyError(f"the policy engine failed: {type(error).__name__}", hint=_CHECK) from None
 
 
 def _rulings(loaded: Loaded, principal: Principal, resources: Sequence[Resource], action: Action) -> list[Ruling]:
@@ -328,14 +305,14 @@ def _rulings(loaded: Loaded, principal: Principal, resources: Sequence[Resource]
     first = {
         ref: alike.setdefault(each if loaded.by_ref else replace(each, ref=""), ref) for ref, each in known.items()
     }
-    cedar = _CedarRequest(loaded.engine, principal, [known[ref] for ref in alike.values()])
-    whole = cedar.answers(action, list(alike.values()))
+    ask = _cedar_of(loaded.engine, principal, [known[ref] for ref in alike.values()])
+    whole = ask(action, list(alike.values()))
     redacted: dict[str, _Answer] = {}
     texts: dict[str, _Answer] = {}
     if action == "read":
         left = [ref for ref, each in whole.items() if not (each.allowed or each.error)]
-        redacted = cedar.answers("read_redacted", left)
-        texts = cedar.answers("read_text", [ref for ref, each in redacted.items() if each.allowed])
+        redacted = ask("read_redacted", left)
+        texts = ask("read_text", [ref for ref, each in redacted.items() if each.allowed])
     rulings = []
     for each in resources:
         effect: Effect = "deny"
@@ -375,113 +352,6 @@ def _cedar() -> Any:
             "there is a policy, and the engine that decides by it is not installed", hint=INSTALL
         ) from None
     return cedarpy
-
-
-def _broken(error: Exception) -> PolicyError:
-    """Without its words: they may quote what it was given."""
-    return PolicyError(f"the policy engine failed: {type(error).__name__}", hint=_CHECK)
-
-
-def _find(setting: str, config: Path | None = None) -> list[Path]:
-    """The files there are, in order; none at all is no policy. Raises `PolicyError` where one is named that is not
-    there, or a folder cannot be looked into."""
-    if setting:
-        place = Path(setting).expanduser().absolute()
-        found = _in_folder(place) if place.is_dir() else [place] if _is_there(place) else []
-        if not found:
-            raise PolicyError(
-                f"the setting policy names {place}, and there is no policy there",
-                hint=f"write one: ctx policy example > {shlex.quote(str(place))}",
-            )
-        return found
-    folder = config or user_config().parent
-    single = folder / "policy.cedar"
-    return [*([single] if _is_there(single) else []), *_in_folder(folder / "policies")]
-
-
-def _in_folder(folder: Path) -> list[Path]:
-    try:
-        found = sorted(path for path in folder.iterdir() if path.suffix == ".cedar" and not path.name.startswith("."))
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    except OSError as error:
-        raise _unreadable(folder, error) from None
-    if len(found) > _MOST:
-        raise PolicyError(f"{folder} has more than {_MOST} policies", hint="join some of them into one file")
-    return found
-
-
-def _is_there(path: Path) -> bool:
-    """Also a link that leads nowhere: it is meant to be a policy, and is none."""
-    try:
-        return bool(path.lstat())
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    except OSError as error:
-        raise _unreadable(path, error) from None
-
-
-def _read(path: Path) -> str:
-    """Its content, if the file and the folder it lies in are the user's own."""
-
-    def check(status: os.stat_result) -> None:
-        if not stat.S_ISREG(status.st_mode):
-            raise PolicyError(f"the policy {path} is no file", hint="name a file, or a folder of *.cedar")
-        _check_owner(f"the policy {path}", path, status)
-        for folder in {path.parent, Path(os.path.realpath(path)).parent}:
-            if not (around := folder.stat()).st_mode & stat.S_ISVTX:  # there nobody may replace what is another's
-                _check_owner(f"the folder {folder}, where a policy lies,", folder, around)
-
-    try:
-        content = read_checked(path, check, most=_LARGEST + 1)
-    except OSError as error:
-        raise _unreadable(path, error) from None
-    if len(content) > _LARGEST:
-        raise PolicyError(f"{path} is larger than a policy would be ({_LARGEST:,} bytes)")
-    try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError:
-        raise PolicyError(f"{path} is no text in UTF-8", hint="write it anew: ctx policy example") from None
-
-
-def _check_owner(what: str, path: Path, status: os.stat_result) -> None:
-    if status.st_uid not in (os.geteuid(), 0):
-        raise PolicyError(
-            f"{what} belongs to another user (user id {status.st_uid})", hint="use a policy that is your own"
-        )
-    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise PolicyError(
-            f"{what} can be written by others (mode {stat.S_IMODE(status.st_mode):o})",
-            hint=f"chmod go-w {shlex.quote(str(path))}",
-        )
-
-
-def _check_place(path: Path, reader: Reader | None, config: Path | None = None, index: Path | None = None) -> None:
-    """Raise `PolicyError` for a file that lies where documents come from. The user's config folder is nobody else's,
-    even if the home folder around it was ingested; a link that leads out of it is looked at where it leads."""
-    from research.store import ingested_around, stored_text
-
-    own = config or user_config().parent
-    real = Path(os.path.realpath(path))
-    places: list[str] = []
-    if index is not None and is_inside(real, index):
-        places.append(str(index))
-    if reader is not None:
-        places += [place for name in {str(real), str(path)} for place in ingested_around(reader, stored_text(name))]
-    if is_inside(real, own):
-        places = [place for place in places if is_inside(Path(place), own)]
-    if places:
-        raise PolicyError(
-            f"the policy {path} is not used: it lies in {places[0]}, which was ingested",
-            hint=f"move it to {own}, or to a folder without documents",
-        )
-
-
-def _unreadable(path: Path, error: OSError) -> PolicyError:
-    return PolicyError(
-        f"the policy {path} cannot be read: {error.strerror or type(error).__name__}",
-        hint="see that it is there and yours to read; nothing is released without it",
-    )
 
 
 def _problem(error: PolicyError) -> str:
