@@ -315,7 +315,8 @@ def update_graph_of(catalog: Catalog) -> None:
 
 
 def publish(work: Work) -> None:
-    """Bring the collections up to the catalog."""
-    if generations.state_of(work.catalog).behind:
+    """Bring the collections up to the catalog, if it is worth it."""
+    state = generations.state_of(work.catalog)
+    if state.due or state.overdue:
         work.observer.on_progress("publish", 0, 1)
         publish_in_subprocess(work.catalog.paths)

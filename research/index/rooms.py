@@ -71,9 +71,9 @@ class Rooms:
     def vectors(self) -> VectorIndex:
         with self._opening:
             if self._vectors is None:
-                from research.store import ChromaIndex
+                from research.store import VectorIndex
 
-                self._vectors = ChromaIndex(self._paths)
+                self._vectors = VectorIndex(self._paths)
             return self._vectors
 
     @property
@@ -221,7 +221,7 @@ class Rooms:
             self._catalog = self._memories = self._searched_memories = None
             self._items = {}
             if collections and self._vectors is not None:
-                self._vectors.close()
+                self._vectors.refresh()
                 self._vectors = self._documents = self._question_encoder = None
 
     def memory_source(self) -> MemoriesSource:

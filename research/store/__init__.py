@@ -292,8 +292,8 @@ if TYPE_CHECKING:
     from research.store.vectors import generations
     from research.store.vectors.chroma import open_client
     from research.store.vectors.generations import VISUAL
-    from research.store.vectors.index import ChromaIndex, VectorIndex
-    from research.store.vectors.process import publish_in_subprocess
+    from research.store.vectors.index import VectorIndex
+    from research.store.vectors.writer import publish_in_subprocess
 else:
     __getattr__, __dir__, __all__ = exports(
         __name__,
@@ -388,7 +388,7 @@ else:
             "vectors": "generations",
             "vectors.chroma": "open_client",
             "vectors.generations": "VISUAL",
-            "vectors.index": "ChromaIndex VectorIndex",
-            "vectors.process": "publish_in_subprocess",
+            "vectors.index": "VectorIndex",
+            "vectors.writer": "publish_in_subprocess",
         },
     )

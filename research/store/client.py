@@ -12,7 +12,7 @@ from research.store.catalog.pages import document_markdown
 from research.store.files.paths import IndexPaths
 from research.store.vectors.chroma import open_client
 from research.store.vectors.generations import TEXT, VISUAL, Generation
-from research.store.vectors.index import ChromaIndex
+from research.store.vectors.index import VectorIndex
 
 if TYPE_CHECKING:
     from chromadb.api.client import Client
@@ -25,7 +25,7 @@ class ChromaClient:
     def __init__(self, index: str | Path) -> None:
         self.paths = IndexPaths(Path(index))
         self.catalog = Catalog(self.paths)
-        self.vectors = ChromaIndex(self.paths)
+        self.vectors = VectorIndex(self.paths)
         self._lock = threading.Lock()
         self._clients: list[tuple[Generation, Client]] = []  # the newest generation's last
 

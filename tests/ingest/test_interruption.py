@@ -17,8 +17,8 @@ from research.settings import Settings
 from research.store import (
     Catalog,
     ChromaClient,
-    ChromaIndex,
     IndexPaths,
+    VectorIndex,
     all_documents,
     chunk_vectors,
     document_markdown,
@@ -148,7 +148,7 @@ def interrupt_and_go_on(docs: Path, index: IndexPaths, point: str, *, question_b
     assert not index.spool.exists()
     if question_between:  # which publishes what there is, as `ctx ask` does
         with Catalog(index) as catalog:
-            ChromaIndex(index).sync_if_stale(catalog)
+            VectorIndex(index).sync_if_stale(catalog)
         with ChromaClient(index.root) as client:
             for question in QUESTIONS:
                 SearchEngine(client).run(question, 5)

@@ -152,6 +152,18 @@ def revision_of(reader: Reader) -> int:
     return int(reader.meta(REVISION, "0"))
 
 
+def vectors_of(reader: Reader, chunk_ids: Sequence[int]) -> dict[int, NDArray[np.float32]]:
+    """chunk_id → vector (dim,), of these chunks."""
+    rows = [
+        row
+        for part in batched(chunk_ids)
+        for row in reader.connection.execute(
+            f"SELECT chunk_id, vector FROM vectors WHERE chunk_id IN ({placeholders(part)})", part
+        )
+    ]
+    return dict(zip([int(row[0]) for row in rows], _matrix([row[1] for row in rows]), strict=True))
+
+
 def vectors_of_pages(reader: Reader, page_ids: Sequence[int]) -> tuple[list[int], NDArray[np.float32]]:
     """page ids (one a chunk) and vectors (n, dim) of these pages."""
     rows = [

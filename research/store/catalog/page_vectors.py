@@ -8,7 +8,7 @@ import uuid
 import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 from research.boxes import Box
 from research.records import FailedPage, Line
@@ -16,6 +16,10 @@ from research.store.catalog.catalog import Catalog
 from research.store.catalog.ledger import STAGE_VISUAL, record
 from research.store.catalog.pages import batched, placeholders, totals
 from research.store.catalog.reader import Reader, reserve_sequence, write_meta
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 REGIONS = "regions"
 OFF = "off"
@@ -196,6 +200,14 @@ def last_sequence(reader: Reader) -> int:
 def vectors_of(reader: Reader, page_ids: Sequence[int] | None = None) -> Iterator[tuple[int, bytes]]:
     """page_id and packed vectors, of these pages or of all."""
     return _column(reader, "vectors", page_ids)
+
+
+def first_of(reader: Reader, page_ids: Sequence[int]) -> dict[int, NDArray[np.float32]]:
+    """page_id → what the collection holds of a page, (dim,)."""
+    import numpy as np
+
+    found = _column(reader, "first", page_ids)
+    return {page_id: np.frombuffer(first, dtype="<f2").astype(np.float32) for page_id, first in found}
 
 
 def sketches_of(reader: Reader, page_ids: Sequence[int] | None = None) -> Iterator[tuple[int, bytes]]:

@@ -24,7 +24,7 @@ from research.store.upkeep.holdings import describe_gone, gone_documents, remedy
 from research.store.upkeep.integrity import FULL, QUICK, IntegrityCheck, check_structure_quickly
 from research.store.vectors import generations
 from research.store.vectors.generations import state_of
-from research.store.vectors.process import publish_in_subprocess, verify_in_subprocess
+from research.store.vectors.writer import chroma_problems, publish_in_subprocess, verify_in_subprocess
 
 FIX = "ctx doctor --fix"
 _SHOWN_UPLOADS = 3
@@ -102,17 +102,16 @@ def _collections(catalog: Catalog) -> Iterator[Check]:
     elif state.generation is None:
         step = "the next ctx ask builds them again; or: ctx reindex"
         yield Check("collections", "warning", "not built, or damaged", step, fixable=True)
-    elif state.behind:
+    elif state.due:
         lag = f"behind the catalog: {state.missing} missing, {state.surplus} too many"
         message = lag if state.missing or state.surplus else "have older names or images"
         yield Check("collections", "warning", message, "the next ctx ask brings them up to date", fixable=True)
     else:
         records = f"{state.generation.text_records} chunks, {state.generation.visual_records} pages"
-        yield Check("collections", "ok", f"sound and up to date ({records})")
-    from research.store.vectors.writer import collections_make
-
-    for finding in collections_make(catalog):
-        yield Check("collections", "warning", finding.message, finding.remedy)
+        later = f"{state.missing} more are compared one by one" if state.behind else "up to date"
+        yield Check("collections", "ok", f"sound and {later} ({records})")
+    for message, step in chroma_problems(catalog):
+        yield Check("collections", "warning", message, step)
 
 
 def _consistency(catalog: Catalog) -> Iterator[Check]:

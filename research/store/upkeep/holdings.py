@@ -33,7 +33,7 @@ from research.store.catalog.session_turns import count_turns
 from research.store.files.paths import IndexPaths, holder, is_locked, write_lock
 from research.store.vectors import generations
 from research.store.vectors.generations import IndexState
-from research.store.vectors.process import publish_in_subprocess
+from research.store.vectors.writer import publish_in_subprocess
 
 
 def status_of(paths: IndexPaths, named_encoders: Sequence[str] = (), reader: Reader | None = None) -> Status:
@@ -64,7 +64,7 @@ def status_of(paths: IndexPaths, named_encoders: Sequence[str] = (), reader: Rea
             visual_encoder=page_vectors.encoder_of(catalog),
             encoders_not_allowed=_not_allowed(catalog, named_encoders),
             pages_without_visual=page_vectors.count_unseen(catalog),
-            collections_behind=state.behind and (state.generation is not None or state.missing > 0),
+            collections_behind=state.due and (state.generation is not None or state.missing > 0),
             collections_missing=state.missing,
             collections_surplus=state.surplus,
             memories=memories,

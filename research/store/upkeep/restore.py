@@ -48,7 +48,7 @@ from research.store.upkeep.backup import Archive, open_archive
 from research.store.upkeep.catalog_checks import TABLES, validate_catalog
 from research.store.vectors import generations
 from research.store.vectors.generations import Generation
-from research.store.vectors.process import AGAIN, publish_staged
+from research.store.vectors.writer import AGAIN, publish_staged
 
 
 def restore(paths: IndexPaths, file: Path, *, force: bool = False, wait: float = 0.0) -> Restored:

@@ -17,10 +17,11 @@ import os
 import re
 import shutil
 import sqlite3
+import time
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import quote
 
@@ -37,16 +38,23 @@ from research.store.files.paths import (
     remove_tree,
     sync,
 )
+from research.store.vectors.chroma import DATABASE, make_database
 
 TEXT = "text"
 VISUAL = "visual"
 
 MANIFEST = "generation.json"
 # Chroma's own database changes when it is merely read, so no stamp can guard it: its first bytes and its size do.
-DATABASE = "chroma.sqlite3"
 _SQLITE = b"SQLite format 3\0"
 _NAME = re.compile(r"gen-[0-9]{6,18}")
 _MOST_MANIFEST = 1 << 24
+_DRAFT = "draft"
+# A publication copies the collections and writes their neighbour files anew: 3.5 kB for each record there is, not for
+# each that is new. So it waits until the new are a share of all; meanwhile questions compare them, 3 µs each.
+_CHEAP = 5_000  # records that are copied in less than a second
+_SHARE = 0.05
+_MOST_COMPARED = 5_000  # 15 ms of a question
+_MOST_SECONDS = 24 * 3600.0
 # These tell nothing about the files: the next look may find all well.
 _TRANSIENT = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN}
 
@@ -65,16 +73,6 @@ _COUNTS = {
     FINISHED_PAGES: f"{_VECTORS}, {_FINISHED}, 0",
     SEEN_PAGES: f"{_VECTORS}, (SELECT COUNT(*) {SEEN_PAGES}), (SELECT COUNT(*) {SEEN_PAGES} AND seq > ?)",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Stamp:
-    """One file of a generation as it was published."""
-
-    name: str
-    size: int
-    mtime_ns: int
-    crc: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +108,23 @@ class IndexState:
     @property
     def behind(self) -> bool:
         return self.missing > 0 or self.surplus > 0 or self.outdated or self.generation is None
+
+    @property
+    def due(self) -> bool:
+        """Whether so much changed that publishing it is worth copying the collections."""
+        if self.generation is None or not self.behind:
+            return self.behind
+        records = self.generation.text_records + self.generation.visual_records
+        return records <= _CHEAP or self.missing + self.surplus >= min(_SHARE * records, _MOST_COMPARED)
+
+    @property
+    def overdue(self) -> bool:
+        """Whether anything waits for a day: whoever asks Chroma itself sees names and removals late."""
+        if self.generation is None or not self.behind:
+            return self.behind
+        with suppress(OSError):
+            return time.time() - (self.generation.path / MANIFEST).stat().st_mtime > _MOST_SECONDS
+        return True
 
 
 def chunk_key(doc_id: str, page: int, ordinal: int) -> str:
@@ -185,7 +200,7 @@ def is_damaged(generation: Generation) -> bool:
     for a generation that was removed because there are newer ones."""
     try:
         manifest = json.loads(read_file(generation.path / MANIFEST, _MOST_MANIFEST))
-        changed = any(crc_of(generation.path / entry["name"]) != entry["crc"] for entry in manifest["files"])
+        changed = any(_crc_of(generation.path / entry["name"]) != entry["crc"] for entry in manifest["files"])
         return changed or _is_torn(generation.path / DATABASE)
     except FileNotFoundError:
         return generation.path.is_dir()
@@ -206,7 +221,7 @@ def numbered(folder: Path) -> list[tuple[int, Path]]:
     return sorted((int(path.name.removeprefix("gen-")), path) for path in found)
 
 
-def crc_of(path: Path) -> int:
+def _crc_of(path: Path) -> int:
     value = 0
     with path.open("rb") as file:
         while part := file.read(1 << 20):
@@ -227,10 +242,12 @@ def _read(path: Path, number: int) -> Generation | None:
             int(manifest.get("visual_upto", 0)),
             int(manifest.get("revision", 0)),
         )
-        stamps = [Stamp(**entry) for entry in manifest["files"]]
-        whole = {stamp.name for stamp in stamps} <= set(_plain_files(path))
-        sound = whole and _unchanged(path, stamps)
-        sound = sound and _has_database(path / DATABASE, int(manifest.get("database_size", 0)))
+        files = {str(entry["name"]): entry for entry in manifest["files"]}
+        sound = (
+            files.keys() <= set(_plain_files(path))
+            and all(_is_unchanged(path / name, entry) for name, entry in files.items())
+            and _has_database(path / DATABASE, int(manifest.get("database_size", 0)))
+        )
     except OSError as error:
         if error.errno in _TRANSIENT:
             raise
@@ -253,15 +270,11 @@ def _plain_files(folder: Path, below: str = "") -> Iterator[str]:
                 raise OSError(f"{entry.name} is no file")
 
 
-def _unchanged(path: Path, stamps: Sequence[Stamp]) -> bool:
+def _is_unchanged(path: Path, entry: dict[str, int]) -> bool:
     """A torn neighbour file can crash the process that opens it, so files are checked before, not after."""
-    for stamp in stamps:
-        found = (path / stamp.name).stat()
-        if found.st_size != stamp.size:
-            return False
-        if found.st_mtime_ns != stamp.mtime_ns and crc_of(path / stamp.name) != stamp.crc:
-            return False
-    return True
+    found = path.stat()
+    touched = found.st_mtime_ns != entry["mtime_ns"]
+    return found.st_size == entry["size"] and not (touched and _crc_of(path) != entry["crc"])
 
 
 def _has_database(path: Path, size: int) -> bool:
@@ -279,9 +292,6 @@ def _is_torn(database: Path) -> bool:
         return True
 
 
-_DRAFT = "draft"
-
-
 def start_draft(folder: Path, base: Generation | None) -> Path:
     """An empty private folder, or a copy of `base`, to write into."""
     draft = folder / _DRAFT
@@ -290,6 +300,7 @@ def start_draft(folder: Path, base: Generation | None) -> Path:
     refuse_link(draft)
     if base is None:
         draft.mkdir(mode=0o700)
+        make_database(draft)
     else:
         shutil.copytree(base.path, draft)
         (draft / MANIFEST).unlink(missing_ok=True)  # a reader may have invalidated it meanwhile
@@ -299,8 +310,7 @@ def start_draft(folder: Path, base: Generation | None) -> Path:
 def publish_draft(folder: Path, draft: Path, contents: Generation) -> Generation:
     """Make the draft the newest generation, with these `contents`; path and number are given here. Older ones go,
     except the one readers may be opening now."""
-    number = max((n for n, _ in numbered(folder)), default=0) + 1
-    stamps = [_stamp(path, draft) for path in _data_files(draft)]
+    files = sorted(name for name in _plain_files(draft) if not name.startswith(DATABASE))
     for path in draft.rglob("*"):
         sync(path)
     manifest = {
@@ -311,16 +321,14 @@ def publish_draft(folder: Path, draft: Path, contents: Generation) -> Generation
         "visual_upto": contents.visual_through_seq,
         "revision": contents.revision,
         "database_size": (draft / DATABASE).stat().st_size,
-        "files": [asdict(stamp) for stamp in stamps],
+        "files": [_stamp(draft / name, name) for name in files],
     }
     (draft / MANIFEST).write_text(json.dumps(manifest, indent=1))
     make_tree_private(draft)  # Chroma makes its files as it pleases
     sync(draft / MANIFEST)
-    target = folder / f"gen-{number:06d}"
-    draft.rename(target)
-    sync(folder)
-    drop_older(folder, number)
-    return replace(contents, path=target, number=number)
+    published = adopt(folder, replace(contents, path=draft))
+    drop_older(folder, published.number)
+    return published
 
 
 def has_draft(folder: Path) -> bool:
@@ -333,10 +341,6 @@ def drop_draft(folder: Path) -> None:
         remove_tree(folder / _DRAFT)
 
 
-def _data_files(draft: Path) -> list[Path]:
-    return sorted(p for p in draft.rglob("*") if p.is_file() and not p.name.startswith(DATABASE))
-
-
-def _stamp(path: Path, draft: Path) -> Stamp:
+def _stamp(path: Path, name: str) -> dict[str, str | int]:
     stat = path.stat()
-    return Stamp(path.relative_to(draft).as_posix(), stat.st_size, stat.st_mtime_ns, crc_of(path))
+    return {"name": name, "size": stat.st_size, "mtime_ns": stat.st_mtime_ns, "crc": _crc_of(path)}

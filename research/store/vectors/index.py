@@ -1,36 +1,37 @@
-"""The nearest pages to a question's vector: `VectorIndex`, and the two that there are.
+"""The nearest pages to a question's vector.
 
-`ExactScan` compares every vector of the catalog. `ChromaIndex` asks the newest published generation of the collections,
-compares what was written after it one by one, and scans where Chroma cannot be read. Both answer from the revision of
-the catalog that the given reader sees, and may be asked from many threads.
+`VectorIndex` asks the newest published generation of the collections, compares what was written after it one by one,
+and compares every vector of the catalog where Chroma cannot be read. It answers from the revision of the catalog that
+the given reader sees, and may be asked from many threads.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 from research.store.catalog import chunk_vectors
 from research.store.catalog.pages import batched
 from research.store.catalog.reader import Reader
 from research.store.files.paths import IndexPaths
 from research.store.vectors import generations
-from research.store.vectors.chroma import ClientReader, CoreReader, RetriedReader
-from research.store.vectors.generations import MANIFEST, TEXT, VISUAL, Generation, IndexState
+from research.store.vectors.chroma import Collections
+from research.store.vectors.generations import MANIFEST, TEXT, VISUAL, Generation
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-ServedBy = Literal["core", "client", "exact"]
+ServedBy = Literal["core", "exact"]
 
 # Records asked for, for each page wanted: chunks of one page stand together. More makes each query dearer.
 _RECORDS_A_PAGE = {TEXT: 2.5, VISUAL: 1.0}
 _BLOCK = 4096  # vectors compared at once: a few megabytes
+_MOST_SKIPPED = 63  # questions between two tries of collections that keep failing
 
 _AFTER = {
     TEXT: "SELECT seq, page_id, vector FROM vectors JOIN chunks USING (chunk_id) WHERE seq > ? ORDER BY seq LIMIT ?",
@@ -48,44 +49,12 @@ class Nearest:
     problem: str = ""
 
 
-class VectorIndex(Protocol):
-    def nearest(self, reader: Reader, vector: NDArray[np.float32], count: int, *, collection: str = TEXT) -> Nearest:
-        """The `count` pages with the records nearest to a unit vector (dim,), each by its best record."""
-        ...
-
-    def state(self, reader: Reader) -> IndexState:
-        """How what is published stands against the catalog."""
-        ...
-
-    def sync_if_stale(self, reader: Reader) -> bool:
-        """Publish what is missing, unless that cannot be done now. True if it was done."""
-        ...
-
-    def refresh(self) -> None:
-        """Open everything anew with the next question."""
-        ...
-
-    def close(self) -> None: ...
+def exact_scan(reader: Reader, vector: NDArray[np.float32], count: int, *, collection: str = TEXT) -> Nearest:
+    """The nearest pages by all vectors of the catalog, a block at a time."""
+    return Nearest(_best_pages(_compared(reader, collection, 0, vector), count), "exact")
 
 
-class ExactScan:
-    """Compares all vectors of the catalog, a block at a time. Needs nothing but the catalog."""
-
-    def nearest(self, reader: Reader, vector: NDArray[np.float32], count: int, *, collection: str = TEXT) -> Nearest:
-        return Nearest(_best_pages(_compared(reader, collection, 0, vector), count), "exact")
-
-    def state(self, reader: Reader) -> IndexState:
-        return IndexState(None, missing=0, surplus=0)
-
-    def sync_if_stale(self, reader: Reader) -> bool:
-        return False
-
-    def refresh(self) -> None: ...
-
-    def close(self) -> None: ...
-
-
-class ChromaIndex:
+class VectorIndex:
     """Follows the generations of one index folder by itself. A generation's files are opened once, with the first
     question that needs them, and closed when a newer one is there and the last question that uses them has ended."""
 
@@ -96,8 +65,9 @@ class ChromaIndex:
         self._opened: _OpenGeneration | None = None
 
     def nearest(self, reader: Reader, vector: NDArray[np.float32], count: int, *, collection: str = TEXT) -> Nearest:
+        """The `count` pages with the records nearest to a unit vector (dim,), each by its best record."""
         if reader.masks.view:  # what is not seen is not compared
-            return ExactScan().nearest(reader, vector, count, collection=collection)
+            return exact_scan(reader, vector, count, collection=collection)
         published = Nearest([], "exact")
         through = 0
         try:
@@ -116,27 +86,22 @@ class ChromaIndex:
         opened = self._current(reader)
         return None if opened is None else opened.generation
 
-    def state(self, reader: Reader) -> IndexState:
-        return ExactScan().state(reader) if reader.masks.view else generations.compare(reader, self.generation(reader))
-
     def sync_if_stale(self, reader: Reader) -> bool:
+        """Publish what is missing, if that is worth it and can be done now. True if it was done."""
         try:
-            opened = self._current(reader)
-            state = generations.compare(reader, None if opened is None else opened.generation)
+            state = generations.compare(reader, self.generation(reader))
         except OSError:
             return False
-        if not state.behind or (state.generation is None and state.missing == 0):
+        if not state.due or (state.generation is None and state.missing == 0):
             return False
-        from research.store.vectors.process import publish_if_possible
+        from research.store.vectors.writer import publish_if_possible
 
         return publish_if_possible(reader.paths, state)
 
     def refresh(self) -> None:
+        """Open everything anew with the next question."""
         with self._lock:
             self._seen = self._opened = None
-
-    def close(self) -> None:
-        self.refresh()
 
     def _current(self, reader: Reader) -> _OpenGeneration | None:
         catalog_id, last = reader.meta("catalog_id"), chunk_vectors.last_sequence(reader)
@@ -157,36 +122,60 @@ class ChromaIndex:
         return None if older is None else _OpenGeneration(older)
 
 
+class RetriedCollections:
+    """Collections that open with the first question, and are tried again after a failure: with the next question, then
+    ever more rarely."""
+
+    def __init__(self, open_collections: Callable[[], Collections]) -> None:
+        self.problem = ""
+        self._open = open_collections
+        self._lock = threading.Lock()
+        self._opened: Collections | None = None
+        self._failures = 0
+        self._skip = 0
+
+    def nearest(self, collection: str, vector: list[float], count: int) -> list[tuple[str, float]] | None:
+        """None if it failed now, or failed before and is not tried this time; `problem` says why."""
+        try:
+            with self._lock:
+                if self._skip > 0:
+                    self._skip -= 1
+                    return None
+                self._opened = opened = self._opened or self._open()
+            found = opened.nearest(collection, vector, count)
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # noqa: BLE001  a panic of Chroma's core is no Exception
+            with self._lock:
+                self.problem = f"{type(error).__name__}: {error}"
+                self._opened = None
+                self._skip = min(_MOST_SKIPPED, 2 ** min(self._failures, 10) - 1)
+                self._failures += 1
+            return None
+        self._failures = 0
+        return found
+
+
 class _OpenGeneration:
-    """A generation with the readers open on it. They close when nobody refers to them any more."""
+    """A generation and its open collections. They close when nobody refers to them any more."""
 
     def __init__(self, generation: Generation) -> None:
         self.generation = generation
-        self._core = RetriedReader(lambda: CoreReader(generation.path))
-        self._client = RetriedReader(lambda: ClientReader(generation.path))
+        self._collections = RetriedCollections(lambda: Collections(generation.path))
         self._checked = False
 
     def nearest(self, reader: Reader, vector: list[float], count: int, collection: str) -> Nearest:
-        """The published pages; "exact" and none if neither the core nor the client can be asked."""
+        """The published pages; "exact" and none if the collections cannot be asked."""
         records = self.generation.records_in(collection)
         asked = min(records, max(1, int(count * _RECORDS_A_PAGE[collection])))
-        while True:
-            found, served_by, problem = self._ask(collection, vector, asked)
+        while (found := self._collections.nearest(collection, vector, asked)) is not None:
             pages = _pages_of(reader, collection, found, self.generation)
-            if len(pages) >= count or asked >= records or served_by == "exact":
-                return Nearest(pages, served_by, problem)
+            if len(pages) >= count or asked >= records:
+                return Nearest(pages, "core")
             asked = min(records, asked * 2)
-
-    def _ask(self, collection: str, vector: list[float], count: int) -> tuple[list[tuple[str, float]], ServedBy, str]:
-        found = self._core.nearest(collection, vector, count)
-        if found is not None:
-            return found, "core", ""
-        found = self._client.nearest(collection, vector, count)
-        if found is not None:
-            return found, "client", f"Chroma's core failed ({self._core.problem}); its public client was asked"
         self._invalidate_if_damaged()
-        reasons = dict.fromkeys((self._core.problem, self._client.problem))
-        return [], "exact", f"the collections cannot be read ({'; '.join(reasons)}); every vector was compared"
+        why = f"the collections cannot be read ({self._collections.problem}); every vector was compared"
+        return Nearest([], "exact", why)
 
     def _invalidate_if_damaged(self) -> None:
         """What others may read is only taken from them if it is surely broken: a reader can fail for reasons of its

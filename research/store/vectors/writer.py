@@ -1,285 +1,315 @@
-"""Filling the Chroma collections from the catalog, and the checks of them for `ctx doctor`: what they hold, and whether
-this Chroma can be asked the short way.
+"""Bringing the collections up to the catalog, in a process of its own, and comparing them with it for `ctx doctor`.
+
+Chroma's compiled code neither hears Ctrl-C nor survives every damage. In a process apart it can be ended at any
+moment: what it writes is a private draft until one rename publishes it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
+from research.errors import FREE_SPACE, CtxError, IndexUnusableError, unusable
+from research.lazy import switch_off
+from research.process import die_with_parent, start_helper
 from research.store.catalog import chunk_vectors, page_vectors
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.chunk_vectors import dim_of, revision_of
-from research.store.catalog.ledger import STAGE_VECTORS
-from research.store.catalog.pages import StoredPage, pages_of
+from research.store.catalog.pages import get_pages
 from research.store.catalog.reader import Reader
-from research.store.vectors.chroma import (
-    SYNC_THRESHOLD,
-    ClientReader,
-    ClientWriter,
-    CoreReader,
-    CoreWriter,
-    Metadata,
-    VectorReader,
-    Writer,
-    keys_through_core,
-    open_client,
-)
+from research.store.files.paths import IndexPaths, StagedPaths, create_file, read_file, remove_file, write_lock
+from research.store.vectors.chroma import Collections
 from research.store.vectors.generations import (
     SEEN_PAGES,
     TEXT,
     VISUAL,
     Generation,
-    chunk_key,
+    IndexState,
     current,
+    drop_draft,
     is_damaged,
-    page_key,
     publish_draft,
     start_draft,
     state_of,
     visual_pages,
 )
-from research.store.vectors.process import failure_of
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# Every batch rewrites the neighbour files: large ones keep that rare. Chroma (1.5.9) takes at most about 5,400.
-_BATCH = 4000
+Task = Literal["publish", "rebuild", "verify", "stage"]
+
+AGAIN = "nothing is lost; try again with: ctx reindex"
+FAILED_NOTE = "publish-failed.json"
+_RETRY_SECONDS = 3600.0
+
+_BATCH = 4000  # Chroma (1.5.9) takes at most about 5,400
+# Each time Chroma writes its neighbour files it writes the whole of them; what it has not written waits in its database
+# and is read again with each batch. So often in the making of a collection costs little of both.
+_SYNCS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class _Record:
-    key: str
-    vector: Any  # (dim,) float32
-    metadata: Metadata
+class _Records:
+    """What a collection should hold: key → page_id and the number its vector goes by, and which numbers have changed
+    since the last publication."""
+
+    name: str
+    wanted: Mapping[str, tuple[int, int]]
+    changed: Set[int]
+    vectors_of: Callable[[Reader, Sequence[int]], Mapping[int, NDArray[np.float32]]]  # each (dim,)
 
 
-def publish(catalog: Catalog) -> Generation:
-    """Bring the collections up to the catalog and publish them. The caller holds the write lock."""
+def publish_in_subprocess(paths: IndexPaths, *, rebuild: bool = False) -> None:
+    """Publish what the collections lack, or with `rebuild` all of it once more. The caller holds the write lock."""
+    try:
+        code, said = _run("rebuild" if rebuild else "publish", paths)
+        if code and not rebuild:  # damage that no check saw before: start over from the catalog
+            code, said = _run("rebuild", paths)
+    finally:
+        drop_draft(paths.chroma)
+    _raise_for(code, said)
+
+
+def publish_staged(staged: StagedPaths) -> None:
+    """Build the collections of an index that is not in place yet."""
+    _raise_for(*_run("stage", staged))
+
+
+def verify_in_subprocess(paths: IndexPaths) -> bool:
+    """Whether the collections can be read and hold exactly what the catalog has."""
+    return _run("verify", paths)[0] == 0
+
+
+def publish_if_possible(paths: IndexPaths, state: IndexState) -> bool:
+    """Publish what the collections lack. True if that was done; a busy or read-only index is left alone, because a
+    search compares the missing vectors one by one anyway.
+
+    What failed once (a Chroma of another make) is not tried again by every question, but when the catalog or Chroma has
+    changed, or an hour later.
+    """
+    note = paths.chroma / FAILED_NOTE
+    attempt = _attempt(state)
+    if _failed_before(note, attempt):
+        return False
+    try:
+        with write_lock(paths):
+            try:
+                publish_in_subprocess(paths)
+            except IndexUnusableError as error:
+                if error.hint != FREE_SPACE:
+                    remove_file(note)
+                    with suppress(OSError):
+                        create_file(note, json.dumps({"attempt": attempt, "error": error.message}).encode())
+                return False
+            remove_file(note)
+    except (CtxError, OSError):
+        return False
+    return True
+
+
+def _attempt(state: IndexState) -> list[object]:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        chroma = version("chromadb")
+    except PackageNotFoundError:
+        chroma = ""
+    number = state.generation.number if state.generation else 0
+    return [chroma, number, state.missing, state.surplus, state.outdated]
+
+
+def _failed_before(note: Path, attempt: list[object]) -> bool:
+    try:
+        recent = abs(time.time() - note.lstat().st_mtime) < _RETRY_SECONDS
+        return recent and bool(json.loads(read_file(note, 1 << 16))["attempt"] == attempt)
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def _run(task: Task, paths: IndexPaths) -> tuple[int, str]:
+    process = start_helper(__name__, [task, os.fsencode(paths.root).hex()], hears_ctrl_c=False)
+    with process:
+        try:
+            said, _ = process.communicate()
+        except BaseException:
+            process.kill()
+            raise
+    return process.returncode, said.decode()
+
+
+def _raise_for(code: int, said: str) -> None:
+    if not code:
+        return
+    try:
+        problem = json.loads(said.splitlines()[-1])
+    except (ValueError, IndexError):
+        raise IndexUnusableError(f"building the collections ended with code {code}", hint=AGAIN) from None
+    raise IndexUnusableError(problem["error"], hint=problem["hint"])
+
+
+def main() -> int:
+    """Do one task in a helper process."""
+    switch_off()
+    parent, task, folder = sys.argv[1:]
+    die_with_parent(int(parent))
+    root = Path(os.fsdecode(bytes.fromhex(folder)))
+    try:
+        with Catalog(StagedPaths(root) if task == "stage" else IndexPaths(root)) as catalog:
+            if task == "verify":
+                return 0 if holds_everything(catalog) else 1
+            publish(catalog, rebuild=task != "publish")
+            return 0
+    except CtxError as error:
+        problem = error
+    except OSError as error:
+        problem = unusable("the collections cannot be written", error)
+    except BaseException as error:  # noqa: BLE001  Chroma raises all kinds, a panic of its core is no Exception
+        text = f"{type(error).__name__}: {error}"
+        full = "disk is full" in text or "No space left" in text or "File too large" in text
+        problem = IndexUnusableError(f"the collections cannot be built: {text}", hint=FREE_SPACE if full else AGAIN)
+    sys.stdout.write("\n" + json.dumps({"error": problem.message, "hint": problem.hint}) + "\n")
+    return 1
+
+
+def publish(catalog: Catalog, *, rebuild: bool = False) -> Generation:
+    """Bring the collections up to the catalog and publish them, or make them anew. The caller holds the write lock."""
     state = state_of(catalog)
-    if state.generation is not None and not state.behind:
-        return state.generation
-    return build_with_fallback(catalog, state.generation)
+    base = None if rebuild else state.generation
+    if base is not None and not state.behind:
+        return base
+    through_seq, revision = chunk_vectors.last_sequence(catalog), revision_of(catalog)
+    visual_through_seq = page_vectors.last_sequence(catalog)
+    chunks, pages = text_keys(catalog), visual_keys(catalog)
+    vectors_of = page_vectors.first_of if visual_pages(catalog) == SEEN_PAGES else chunk_vectors.page_means
+    draft = start_draft(catalog.paths.chroma, base)
+    collections = Collections(draft, writable=True)
+    of_chunks = _Records(TEXT, chunks, _changed_chunks(catalog, base), chunk_vectors.vectors_of)
+    text = _fill(catalog, collections, of_chunks, empty=base is None)
+    of_pages = _Records(VISUAL, pages, _changed_pages(catalog, base), vectors_of)
+    visual = _fill(catalog, collections, of_pages, empty=base is None)
+    del collections  # closes its files
+    catalog_id = catalog.meta("catalog_id")
+    contents = Generation(draft, 0, catalog_id, through_seq, text, visual, visual_through_seq, revision)
+    return publish_draft(catalog.paths.chroma, draft, contents)
 
 
-def rebuild(catalog: Catalog) -> Generation:
-    """Publish collections made from the catalog alone, whatever there was before. The caller holds the write lock."""
-    return build_with_fallback(catalog, None)
-
-
-def text_keys(catalog: Catalog) -> set[str]:
-    """The records that the text collection should have: one a chunk with a vector."""
-    rows = catalog.connection.execute(
-        "SELECT doc_id, page, ordinal FROM vectors JOIN chunks USING (chunk_id) JOIN pages USING (page_id)"
+def text_keys(reader: Reader, *, through: int | None = None) -> dict[str, tuple[int, int]]:
+    """The records that the text collection should have, "doc_id:page:ordinal" → page_id and chunk_id: one a chunk with
+    a vector; with `through` only those written by this sequence number."""
+    rows = reader.connection.execute(
+        "SELECT doc_id, page, ordinal, page_id, chunk_id FROM vectors JOIN chunks USING (chunk_id)"
+        " JOIN pages USING (page_id) WHERE seq <= ?",
+        (chunk_vectors.last_sequence(reader) if through is None else through,),
     )
-    return {chunk_key(*row) for row in rows}
+    return {f"{doc_id}:{page}:{ordinal}": (page_id, chunk_id) for doc_id, page, ordinal, page_id, chunk_id in rows}
 
 
-def visual_keys(catalog: Catalog) -> set[str]:
-    """The records that the visual collection should have: one a page, with the visual encoder's first-stage vector.
+def visual_keys(reader: Reader) -> dict[str, tuple[int, int]]:
+    """The records that the visual collection should have, "doc_id:page" → page_id, twice: one a page, with the visual
+    encoder's first-stage vector.
 
     With `regions` that is the mean of the page's chunk vectors, for every page of a document whose chunks are all
     embedded; with a visual model it is what the model's vectors share, for every page the model has seen.
     """
-    source = visual_pages(catalog)
-    rows = catalog.connection.execute(f"SELECT doc_id, page {source}") if source else ()
-    return {page_key(*row) for row in rows}
+    source = visual_pages(reader)
+    rows = reader.connection.execute(f"SELECT doc_id, page, page_id {source}") if source else ()
+    return {f"{doc_id}:{page}": (page_id, page_id) for doc_id, page, page_id in rows}
 
 
-def build_with_fallback(catalog: Catalog, base: Generation | None) -> Generation:
-    """Publish a generation, through the core, or if that is of another make through the public client, or if `base`
-    has damage that no check saw from the catalog alone."""
-    ways: list[tuple[Callable[[Path], Writer], Generation | None]] = [(CoreWriter, base), (ClientWriter, base)]
-    for open_writer, start in ways if base else ways[:1]:
-        try:
-            return _build(catalog, start, open_writer)
-        except (KeyboardInterrupt, SystemExit):
-            raise
-        except BaseException:  # noqa: BLE001, S112  a panic of the core is no Exception; the last way says what is wrong
-            continue
-    return _build(catalog, None, ClientWriter)
+def _changed_chunks(catalog: Catalog, base: Generation | None) -> set[int]:
+    if base is None:  # everything is lacking
+        return set()
+    rows = catalog.connection.execute("SELECT chunk_id FROM vectors WHERE seq > ?", (base.through_seq,))
+    return {int(row[0]) for row in rows}
 
 
-def _build(catalog: Catalog, base: Generation | None, open_writer: Callable[[Path], Writer]) -> Generation:
-    """Publish a generation: `base` and what came after it, or everything."""
-    folder = catalog.paths.chroma
-    through_seq, revision = chunk_vectors.last_sequence(catalog), revision_of(catalog)
-    after = base.through_seq if base else 0
-    visual_through_seq = page_vectors.last_sequence(catalog)
-    visual_after = base.visual_through_seq if base else 0
-    draft = start_draft(folder, base)
-    writer = open_writer(draft)
-    try:
-        text = _fill(writer, TEXT, text_keys(catalog), lambda _: _text_records(catalog, after))
-        visual = _fill(
-            writer,
-            VISUAL,
-            visual_keys(catalog),
-            lambda lacking: _visual_records(catalog, after, visual_after, lacking),
+def _changed_pages(catalog: Catalog, base: Generation | None) -> set[int]:
+    """The pages of documents with new vectors, those that a visual model saw since, and, if names or images changed,
+    those of documents without any chunk, which have no vector to tell by."""
+    if base is None:
+        return set()
+    changed = [
+        "SELECT page_id FROM pages WHERE doc_id IN (SELECT doc_id FROM vectors JOIN chunks USING (chunk_id)"
+        " JOIN pages USING (page_id) WHERE seq > ?) UNION SELECT page_id FROM page_vectors WHERE seq > ?"
+    ]
+    if base.revision != revision_of(catalog):
+        changed.append(
+            "SELECT page_id FROM pages WHERE doc_id NOT IN (SELECT doc_id FROM chunks JOIN pages USING (page_id))"
         )
-    finally:
-        writer.close()
-    catalog_id = catalog.meta("catalog_id")
-    contents = Generation(draft, 0, catalog_id, through_seq, text, visual, visual_through_seq, revision)
-    return publish_draft(folder, draft, contents)
+    rows = catalog.connection.execute(" UNION ".join(changed), (base.through_seq, base.visual_through_seq))
+    return {int(row[0]) for row in rows}
 
 
-def _fill(writer: Writer, name: str, wanted: set[str], records: Callable[[set[str]], Iterator[_Record]]) -> int:
-    """Remove what the catalog no longer has, write what is new; returns how many records there are.
+def _fill(catalog: Catalog, collections: Collections, records: _Records, *, empty: bool) -> int:
+    """Remove what the catalog no longer has, write what is lacking or changed; returns how many records there are.
 
-    `records` is told the keys that are lacking.
+    Chroma is told how many changes to expect, so that it writes its neighbour files with the last of them.
     """
-    present = writer.keys(name)
-    for part in _batches(iter(present - wanted), _BATCH):
-        writer.delete(name, part)
-    for batch in _batches(records(wanted - present), _BATCH):
-        writer.upsert(
-            name,
-            [record.key for record in batch],
-            [record.vector for record in batch],
-            [record.metadata for record in batch],
-        )
-    # So that deletions and a last single record reach the disk too (Chroma 1.5.9, see SYNC_THRESHOLD).
-    writer.rewrite(name, SYNC_THRESHOLD + 1)
-    return writer.count(name)
-
-
-def _text_records(catalog: Catalog, after: int) -> Iterator[_Record]:
-    import numpy as np
-
-    for doc_id in _touched(catalog, after):
-        pages = {page.page_id: page.metadata() for page in pages_of(catalog, [doc_id])}
-        rows = catalog.connection.execute(
-            "SELECT page_id, page, ordinal, vector FROM vectors JOIN chunks USING (chunk_id)"
-            " JOIN pages USING (page_id) WHERE doc_id = ? AND seq > ?",
-            (doc_id, after),
-        ).fetchall()
-        for page_id, page, ordinal, blob in rows:
-            vector = np.frombuffer(blob, dtype="<f2").astype(np.float32)
-            yield _Record(chunk_key(doc_id, page, ordinal), vector, pages[page_id])
-
-
-def _visual_records(catalog: Catalog, after: int, visual_after: int, lacking: set[str]) -> Iterator[_Record]:
-    """Of documents with new vectors, of what a visual model saw after a sequence number, and of documents with records
-    that are `lacking`."""
-    source = visual_pages(catalog)
-    by_model = source == SEEN_PAGES
-    doc_ids = _touched(catalog, after, wordless=True) if source else []
-    # A document may have got its last vector before the base was published and been struck off the ledger after.
-    doc_ids += [key.rsplit(":", 1)[0] for key in lacking]
-    if by_model:
-        rows = catalog.connection.execute(f"SELECT DISTINCT doc_id {SEEN_PAGES} AND seq > ?", (visual_after,))
-        doc_ids += [str(row[0]) for row in rows]
-    first_stage = _seen if by_model else _means
-    for page, vector in first_stage(catalog, list(dict.fromkeys(doc_ids))):
-        yield _Record(page_key(page.doc_id, page.page), vector, page.metadata())
-
-
-def _means(catalog: Catalog, doc_ids: list[str]) -> Iterator[tuple[StoredPage, NDArray[np.float32]]]:
-    rows = catalog.connection.execute("SELECT doc_id FROM ledger WHERE stage = ?", (STAGE_VECTORS,))
-    unfinished = {row[0] for row in rows}
-    for doc_id in doc_ids:
-        if doc_id not in unfinished:
-            pages = list(pages_of(catalog, [doc_id]))
-            means = chunk_vectors.page_means(catalog, [page.page_id for page in pages])
-            yield from ((page, means[page.page_id]) for page in pages)
-
-
-def _seen(catalog: Catalog, doc_ids: list[str]) -> Iterator[tuple[StoredPage, NDArray[np.float32]]]:
-    import numpy as np
-
-    for doc_id in doc_ids:
-        rows = catalog.connection.execute(f"SELECT page_id, first {SEEN_PAGES} AND doc_id = ?", (doc_id,))
-        first = {int(row[0]): np.frombuffer(row[1], dtype="<f2").astype(np.float32) for row in rows}
-        yield from ((page, first[page.page_id]) for page in pages_of(catalog, [doc_id]) if page.page_id in first)
-
-
-def _touched(catalog: Catalog, after: int, *, wordless: bool = False) -> list[str]:
-    """Documents with vectors written after a sequence number; `wordless`: and those without any chunk."""
-    rows = catalog.connection.execute(
-        "SELECT DISTINCT doc_id FROM vectors JOIN chunks USING (chunk_id) JOIN pages USING (page_id) WHERE seq > ?",
-        (after,),
-    )
-    found = [str(row[0]) for row in rows]
-    if wordless:
-        empty = catalog.connection.execute(
-            "SELECT doc_id FROM documents WHERE doc_id NOT IN (SELECT doc_id FROM chunks JOIN pages USING (page_id))"
-        )
-        found.extend(str(row[0]) for row in empty)
-    return found
-
-
-def _batches(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
-    iterator = iter(items)
-    while part := list(islice(iterator, size)):
-        yield part
-
-
-_REBUILD = "build them again with: ctx reindex"
-_OTHER_MAKE = "install the chromadb that ctx names: pip install --force-reinstall 'chromadb>=1.5.9,<1.6'"
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What was found, and what to do about it; nothing if all is well."""
-
-    message: str
-    remedy: str = ""
+    name, wanted = records.name, records.wanted
+    present = set() if empty else collections.keys(name)
+    stale = sorted(present - wanted.keys())
+    new = [key for key, (_, number) in wanted.items() if number in records.changed or key not in present]
+    changes = len(stale) + len(new)
+    syncs = 1 if stale or len(new) <= _BATCH else max(1, _SYNCS * len(new) // len(wanted))
+    collections.make(name, changes // syncs)
+    for start in range(0, len(stale), _BATCH):
+        collections.delete(name, stale[start : start + _BATCH])
+    part = max(1, -(-len(new) // syncs))
+    for start in range(0, len(new), part):
+        end = min(start + part, len(new))
+        for first in range(start, end, _BATCH):
+            keys = new[first : min(first + _BATCH, end)]
+            pages = get_pages(catalog, [wanted[key][0] for key in keys])
+            vectors = records.vectors_of(catalog, [wanted[key][1] for key in keys])
+            metadatas = [pages[wanted[key][0]].metadata() for key in keys]
+            collections.upsert(name, keys, [vectors[wanted[key][1]] for key in keys], metadatas)
+    if changes == 1:
+        collections.rewrite_one(name)
+    return collections.count(name)
 
 
 def holds_everything(catalog: Catalog) -> bool:
     """Open the published collections and compare them with the catalog, record by record."""
     state = state_of(catalog)
-    if state.generation is None or state.behind or is_damaged(state.generation):
+    generation = state.generation
+    if generation is None or state.due or is_damaged(generation):
         return False
-    return _published_keys(state.generation.path) == [text_keys(catalog), visual_keys(catalog)]
+    collections = Collections(generation.path)
+    text, pages = collections.keys(TEXT), collections.keys(VISUAL)
+    if not state.behind:
+        return text == text_keys(catalog).keys() and pages == visual_keys(catalog).keys()
+    # What waits to be published is not there, what was removed since is there still.
+    expected = text_keys(catalog, through=generation.through_seq).keys()
+    return expected <= text and (len(text), len(pages)) == (generation.text_records, generation.visual_records)
 
 
-def _published_keys(path: Path) -> list[set[str]]:
-    """The keys of each collection, from the core; where it does not do, from the client, which takes a second more."""
-    names = (TEXT, VISUAL)
-    try:
-        return [keys_through_core(path, name) for name in names]
-    except (KeyboardInterrupt, SystemExit):
-        raise
-    except BaseException:  # noqa: BLE001  a panic of the core is no Exception
-        client = open_client(path)
-        try:
-            return [set(client.get_collection(name, embedding_function=None).get(include=[])["ids"]) for name in names]
-        finally:
-            client.close()
-
-
-def collections_make(reader: Reader) -> list[Finding]:
-    """What keeps the Chroma that is installed from being asked the short way, and what a question falls back to."""
-    failed = failure_of(reader.paths.chroma)
-    message = f"a question could not bring the collections up to date: {failed}"
-    findings = [Finding(message, _REBUILD)] if failed else []
+def chroma_problems(reader: Reader) -> Iterator[tuple[str, str]]:
+    """What keeps the Chroma that is installed from being asked, and what to do about it."""
+    rebuild = "build them again with: ctx reindex"
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        failed = json.loads(read_file(reader.paths.chroma / FAILED_NOTE, 1 << 16))["error"]
+        yield f"a question could not bring the collections up to date: {failed}", rebuild
     generation = current(reader)
     if generation is None or not generation.text_records:
-        return findings
-    core = _problem_of(CoreReader, generation, dim_of(reader))
-    if not core:
-        return findings
-    client = _problem_of(ClientReader, generation, dim_of(reader))
-    if not client:
-        message = f"Chroma's core cannot be asked ({core}); questions go through its public client, a second slower"
-        return [*findings, Finding(message, _OTHER_MAKE)]
-    message = f"the collections cannot be read ({core}; {client}); questions compare every vector of the catalog"
-    return [*findings, Finding(message, f"{_REBUILD}; or {_OTHER_MAKE}")]
-
-
-def _problem_of(kind: type[CoreReader] | type[ClientReader], generation: Generation, dim: int) -> str:
+        return
     try:
-        reader: VectorReader = kind(generation.path)
-        reader.nearest(TEXT, [0.0] * dim, 1)
+        Collections(generation.path).nearest(TEXT, [0.0] * dim_of(reader), 1)
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as error:  # noqa: BLE001  a panic of the core is no Exception
-        return f"{type(error).__name__}: {error}"
-    return ""
+        message = f"the collections cannot be read ({type(error).__name__}: {error})"
+        remedy = "install the chromadb that ctx names: pip install --force-reinstall 'chromadb>=1.5.9,<1.6'"
+        yield f"{message}; questions compare every vector of the catalog", f"{rebuild}; or {remedy}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -16,7 +16,7 @@ from research.store.catalog.document_writes import add_document
 from research.store.catalog.documents import FileStamp
 from research.store.catalog.reader import Reader
 from research.store.files.paths import IndexPaths
-from research.store.vectors.index import ChromaIndex
+from research.store.vectors.index import VectorIndex
 
 ENCODER = "made-up"
 DIM = 8
@@ -69,7 +69,7 @@ def vectors_after(reader: Reader, sequence: int) -> tuple[list[int], NDArray[np.
 def sync_if_stale(paths: IndexPaths) -> bool:
     """As a question does it."""
     with Catalog(paths) as catalog:
-        return ChromaIndex(paths).sync_if_stale(catalog)
+        return VectorIndex(paths).sync_if_stale(catalog)
 
 
 def stamp(path: str, size: int = 1) -> FileStamp:

@@ -1,67 +1,46 @@
-"""The two ways of writing collections make the same ones."""
+"""What the core writes is what Chroma's public client reads, and Chroma's own files are written about once."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from research.store.vectors.chroma import ClientWriter, CoreWriter, Metadata, Writer, open_client
+from research.store.vectors.chroma import Collections, Metadata, make_database, open_client
 
-WRITERS = [CoreWriter, ClientWriter]
 METADATA: Metadata = {"filename": "übergabe.pdf", "page": 3, "ocr": False}
 
 
-def _write(writer: Writer) -> None:
+def test_the_public_client_reads_what_the_core_wrote(tmp_path: Path) -> None:
     vectors = list(np.eye(6, dtype=np.float32))
     keys = [f"doc:{number}" for number in range(6)]
-    writer.upsert("text", keys, vectors, [METADATA | {"page": number} for number in range(6)])
-    writer.upsert("text", keys[:1], vectors[1:2], [METADATA | {"page": 99}])
-    writer.delete("text", keys[-2:])
-    writer.rewrite("text", 3)
-    assert writer.keys("text") == set(keys[:4])
-    assert writer.count("text") == 4
-    assert writer.keys("visual") == set()
-    writer.rewrite("visual", 3)
-    assert writer.count("visual") == 0
-    writer.close()
-
-
-def _contents(folder: Path) -> dict[str, Any]:
-    client = open_client(folder)
-    found = {}
-    for collection in client.list_collections():
-        opened = client.get_collection(collection.name, embedding_function=None)
-        records = opened.get(include=["embeddings", "metadatas"])
-        assert records["embeddings"] is not None
-        assert records["metadatas"] is not None
-        rows = zip(records["ids"], np.asarray(records["embeddings"]).tolist(), records["metadatas"], strict=True)
-        found[opened.name] = (opened.configuration_json, opened.metadata, sorted(rows))
+    make_database(tmp_path)
+    collections = Collections(tmp_path, writable=True)
+    for name in ("text", "visual"):
+        collections.make(name, 8)
+    collections.upsert("text", keys, vectors, [METADATA | {"page": number} for number in range(6)])
+    collections.upsert("text", keys[:1], vectors[1:2], [METADATA | {"page": 99}])
+    collections.delete("text", keys[-2:])
+    collections.rewrite_one("text")
+    collections.rewrite_one("visual")
+    assert (collections.keys("text"), collections.count("text")) == (set(keys[:4]), 4)
+    assert (collections.keys("visual"), collections.count("visual")) == (set(), 0)
+    found = Collections(tmp_path).nearest("text", vectors[2].tolist(), 4)
+    assert found[0] == ("doc:2", pytest.approx(1.0))
+    del collections
+    client = open_client(tmp_path)
+    assert {collection.name for collection in client.list_collections()} == {"text", "visual"}
+    opened = client.get_collection("text", embedding_function=None)
+    records = opened.get(include=["embeddings", "metadatas"])
+    assert records["embeddings"] is not None
+    assert records["metadatas"] is not None
+    read = {
+        key: (vector.tolist(), metadata["page"])
+        for key, vector, metadata in zip(records["ids"], records["embeddings"], records["metadatas"], strict=True)
+    }
+    expected = {keys[number]: (vectors[number].tolist(), number) for number in range(4)}
+    assert read == expected | {keys[0]: (vectors[1].tolist(), 99)}
+    public = opened.query(query_embeddings=[vectors[2].tolist()], n_results=4)  # type: ignore[arg-type]
+    assert public["ids"][0][0] == found[0][0]
     client.close()
-    return found
-
-
-def test_the_core_writes_what_the_public_client_writes(tmp_path: Path) -> None:
-    contents = []
-    for open_writer in WRITERS:
-        folder = tmp_path / open_writer.__name__
-        folder.mkdir()
-        _write(open_writer(folder))
-        contents.append(_contents(folder))
-    by_core, by_client = contents
-    assert by_core.keys() == {"text", "visual"}
-    assert by_core == by_client
-
-
-@pytest.mark.parametrize("second", WRITERS)
-@pytest.mark.parametrize("first", WRITERS)
-def test_each_goes_on_where_the_other_stopped(first: Any, second: Any, tmp_path: Path) -> None:
-    _write(first(tmp_path))
-    writer = second(tmp_path)
-    assert writer.count("text") == 4
-    writer.upsert("text", ["doc:9"], [np.ones(6, np.float32)], [METADATA])
-    assert writer.count("text") == 5
-    writer.close()
-    assert len(_contents(tmp_path)["text"][2]) == 5

@@ -27,7 +27,7 @@ from research.store.catalog import chunk_vectors
 from research.store.client import ChromaClient
 from research.store.vectors.generations import state_of
 from research.store.files.paths import IndexPaths
-from research.store.vectors.index import ChromaIndex
+from research.store.vectors.index import VectorIndex
 from research.store.catalog.catalog import Catalog
 
 class Encoder:
@@ -52,7 +52,7 @@ before = look(path)
 def sync(path):
     paths = IndexPaths(Path(path))
     with Catalog(paths) as catalog:
-        return ChromaIndex(paths).sync_if_stale(catalog)
+        return VectorIndex(paths).sync_if_stale(catalog)
 
 repaired = sync(path)
 print(json.dumps({"before": before, "repaired": repaired, "after": look(path)}))
@@ -204,7 +204,7 @@ from research.store.client import ChromaClient
 from research.store.vectors.chroma import open_client
 from research.store.vectors.generations import state_of
 from research.store.files.paths import IndexPaths
-from research.store.vectors.index import ChromaIndex
+from research.store.vectors.index import VectorIndex
 from research.store.catalog.catalog import Catalog
 
 class Encoder:
@@ -231,7 +231,7 @@ if os.geteuid() == 0:
 found = look(index)
 paths = IndexPaths(Path(index))
 with Catalog(paths) as catalog:
-    assert not ChromaIndex(paths).sync_if_stale(catalog)
+    assert not VectorIndex(paths).sync_if_stale(catalog)
 print(json.dumps({"expected": expected, "found": found}))
 """
 

@@ -19,9 +19,9 @@ from index_making import DIM, Making
 from research.store.catalog.catalog import Catalog
 from research.store.client import ChromaClient
 from research.store.vectors import writer
-from research.store.vectors.chroma import RetriedReader
-from research.store.vectors.index import ChromaIndex, ExactScan, Nearest
-from research.store.vectors.process import publish_in_subprocess
+from research.store.vectors.generations import state_of
+from research.store.vectors.index import Nearest, RetriedCollections, VectorIndex, exact_scan
+from research.store.vectors.writer import publish_in_subprocess
 
 QUESTION = np.eye(DIM, dtype=np.float32)[0]
 
@@ -54,7 +54,7 @@ def filled(making: Making) -> Making:
 @pytest.mark.slow
 def test_an_open_index_follows_many_publications(filled: Making) -> None:
     """Published by other processes, as it is in life. The folder of the first is long gone at the end."""
-    index = ChromaIndex(filled.paths)
+    index = VectorIndex(filled.paths)
     with Catalog(filled.paths) as catalog:
         opened = []
         for number in range(6):
@@ -63,20 +63,20 @@ def test_an_open_index_follows_many_publications(filled: Making) -> None:
             publish_in_subprocess(filled.paths)
             answer = index.nearest(catalog, QUESTION, 50)
             assert (answer.served_by, answer.problem) == ("core", "")
-            assert pages(answer) == pages(ExactScan().nearest(catalog, QUESTION, 50))
-            assert not index.state(catalog).behind
+            assert pages(answer) == pages(exact_scan(catalog, QUESTION, 50))
+            assert not state_of(catalog).behind
             gc.collect()
             opened.append(len(descriptors(filled)))
             newest = f"gen-{number + 2:06d}"
             assert {part for target in descriptors(filled) for part in target.split("/") if "gen-" in part} == {newest}
         assert opened[-1] <= opened[0] + 2, "each generation is let go with the next"
-    index.close()
+    index.refresh()
     gc.collect()
     assert descriptors(filled) == mapped(filled) == []
 
 
 def test_a_generation_in_use_is_closed_by_its_last_question(filled: Making) -> None:
-    index = ChromaIndex(filled.paths)
+    index = VectorIndex(filled.paths)
     index.nearest(filled.catalog, QUESTION, 5)
     held = index._current(filled.catalog)
     assert held is not None
@@ -89,12 +89,12 @@ def test_a_generation_in_use_is_closed_by_its_last_question(filled: Making) -> N
     del held
     gc.collect()
     assert not any("gen-000001" in target for target in descriptors(filled))
-    index.close()
+    index.refresh()
 
 
 def test_a_question_keeps_the_moment_it_began_at(filled: Making) -> None:
     """Published inside a question: its snapshot is older, so the generation before answers."""
-    index = ChromaIndex(filled.paths)
+    index = VectorIndex(filled.paths)
     with Catalog(filled.paths) as catalog, catalog.snapshot() as snapshot:
         filled.add("b.pdf", ["seal"])
         filled.embed()
@@ -103,11 +103,11 @@ def test_a_question_keeps_the_moment_it_began_at(filled: Making) -> None:
         assert (len(answer.pairs), answer.served_by) == (6, "core")
         with catalog.snapshot() as later:
             assert len(index.nearest(later, QUESTION, 50).pairs) == 7
-    index.close()
+    index.refresh()
 
 
 def test_an_index_made_anew_in_the_same_place_is_followed(filled: Making) -> None:
-    index = ChromaIndex(filled.paths)
+    index = VectorIndex(filled.paths)
     assert len(index.nearest(filled.catalog, QUESTION, 50).pairs) == 6
     filled.catalog.close()
     shutil.rmtree(filled.paths.root)
@@ -118,7 +118,7 @@ def test_an_index_made_anew_in_the_same_place_is_followed(filled: Making) -> Non
     answer = index.nearest(again.catalog, QUESTION, 50)
     assert (len(answer.pairs), answer.served_by) == (2, "core")
     again.catalog.close()
-    index.close()
+    index.refresh()
 
 
 @pytest.mark.slow
@@ -153,7 +153,7 @@ class _Shaky:
 
 def test_a_reader_that_failed_is_tried_again_ever_more_rarely() -> None:
     failures = ["once"]
-    reader = RetriedReader(lambda: _Shaky(failures))
+    reader = RetriedCollections(lambda: _Shaky(failures))  # type: ignore[arg-type, return-value]
     assert reader.nearest("text", [1.0], 1) is None
     assert reader.problem == "OSError: once"
     assert reader.nearest("text", [1.0], 1) == [("a:1:0", 1.0)]
@@ -168,7 +168,7 @@ def test_a_reader_that_failed_is_tried_again_ever_more_rarely() -> None:
 
 def test_threads_that_meet_one_failure_do_not_lose_the_reader(filled: Making) -> None:
     failures = ["core"] * 8
-    reader = RetriedReader(lambda: _Shaky(failures))
+    reader = RetriedCollections(lambda: _Shaky(failures))  # type: ignore[arg-type, return-value]
     start = threading.Barrier(8)
 
     def ask() -> None:
@@ -192,7 +192,7 @@ import numpy as np
 from research.store.catalog.catalog import Catalog
 from research.store.files.paths import IndexPaths
 from research.store.vectors.chroma import open_client
-from research.store.vectors.index import ChromaIndex
+from research.store.vectors.index import VectorIndex
 
 sound, root = (IndexPaths(Path(path)) for path in sys.argv[1:])
 vector = np.eye(8, dtype=np.float32)[0]
@@ -200,7 +200,7 @@ client = open_client(next(sound.chroma.glob("gen-*")))
 client.get_collection("text", embedding_function=None).query(query_embeddings=[vector.tolist()], n_results=1)
 client.close()
 with Catalog(root) as catalog:
-    index = ChromaIndex(root)
+    index = VectorIndex(root)
     index.generation(catalog)
     answers = []
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

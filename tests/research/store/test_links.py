@@ -22,7 +22,7 @@ from research.store.files.paths import IndexPaths, write_lock
 from research.store.upkeep.backup import backup
 from research.store.upkeep.doctor import reindex, repair
 from research.store.upkeep.restore import restore
-from research.store.vectors.process import publish_in_subprocess
+from research.store.vectors.writer import publish_in_subprocess
 from tests.conftest import write_pdf
 
 NAMES = [

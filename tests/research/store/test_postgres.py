@@ -52,7 +52,7 @@ from research.store.files.paths import IndexPaths
 from research.store.fulltext.lookups import numbered_pages
 from research.store.upkeep import integrity
 from research.store.vectors import generations, writer
-from research.store.vectors.index import TEXT, VISUAL, ChromaIndex, ExactScan
+from research.store.vectors.index import TEXT, VISUAL, VectorIndex, exact_scan
 
 ROOT = Path(__file__).parents[3]
 STATEMENT = re.compile(r"\s*(SELECT|INSERT INTO|UPDATE|DELETE FROM|WITH)\s")
@@ -468,13 +468,13 @@ def _unit(count: int) -> NDArray[np.float32]:
 
 
 def _nearest(catalog: Any) -> list[object]:
-    chroma, vector = ChromaIndex(catalog.paths), _unit(1)[0]
+    chroma, vector = VectorIndex(catalog.paths), _unit(1)[0]
     answers = [
-        index.nearest(catalog, vector, 5, collection=collection)
-        for index in (ExactScan(), chroma)
+        nearest(catalog, vector, 5, collection=collection)
+        for nearest in (exact_scan, chroma.nearest)
         for collection in (TEXT, VISUAL)
     ]
-    chroma.close()
+    chroma.refresh()
     return [[(page_id, round(cosine, 4)) for page_id, cosine in answer.pairs] for answer in answers]
 
 

@@ -9,7 +9,7 @@ from research.errors import NothingFoundError, UsageError
 from research.store.catalog.document_names import select_documents, select_one
 from research.store.upkeep.holdings import plan_removal, remove
 from research.store.vectors import generations, writer
-from research.store.vectors.process import publish_if_possible
+from research.store.vectors.writer import publish_if_possible
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from research.records import Chunk, DocumentInfo, Page
 from research.store.catalog.document_writes import add_document, remove_document
 from research.store.vectors import writer
-from research.store.vectors.index import ChromaIndex, ExactScan, VectorIndex
+from research.store.vectors.index import VectorIndex, exact_scan
 
 
 def question(seed: int = 1) -> NDArray[np.float32]:
@@ -41,22 +41,23 @@ def same(found: Sequence[tuple[int, float]], wanted: Sequence[tuple[int, float]]
 def test_chroma_finds_what_a_scan_finds(making: Making) -> None:
     add_pages(making, "a", 20, 3)
     writer.publish(making.catalog)
-    chroma, exact = ChromaIndex(making.paths), ExactScan()
+    chroma = VectorIndex(making.paths)
     for seed in range(5):
         for count in (1, 7, 20, 100):
             answer = chroma.nearest(making.catalog, question(seed), count)
             assert (answer.served_by, answer.problem) == ("core", "")
-            same(answer.pairs, exact.nearest(making.catalog, question(seed), count).pairs)
-    chroma.close()
+            same(answer.pairs, exact_scan(making.catalog, question(seed), count).pairs)
+    chroma.refresh()
 
 
-@pytest.mark.parametrize("open_index", [ExactScan, None])
-def test_as_many_pages_as_asked_for(making: Making, open_index: type[ExactScan] | None) -> None:
+@pytest.mark.parametrize("published", [True, False])
+def test_as_many_pages_as_asked_for(making: Making, published: bool) -> None:
     """A page of forty chunks is one page: fourteen more are found behind it."""
     add_pages(making, "many", 1, 40)
     add_pages(making, "few", 30, 1)
-    writer.publish(making.catalog)
-    index: VectorIndex = open_index() if open_index else ChromaIndex(making.paths)
+    if published:
+        writer.publish(making.catalog)
+    index = VectorIndex(making.paths)
     assert len(index.nearest(making.catalog, question(), 1).pairs) == 1
     rows = making.catalog.connection.execute(
         "SELECT vector FROM vectors JOIN chunks USING (chunk_id) WHERE page_id = ?", (1,)
@@ -66,7 +67,7 @@ def test_as_many_pages_as_asked_for(making: Making, open_index: type[ExactScan] 
         found = index.nearest(making.catalog, vector, 15).pairs
         assert len(found) == len({page_id for page_id, _ in found}) == 15
     assert len(index.nearest(making.catalog, question(), 1000).pairs) == 31
-    index.close()
+    index.refresh()
 
 
 def test_what_came_later_is_found_and_what_went_is_not(making: Making) -> None:
@@ -75,28 +76,28 @@ def test_what_came_later_is_found_and_what_went_is_not(making: Making) -> None:
     writer.publish(making.catalog)
     add_pages(making, "late", 5, 2)
     remove_document(making.catalog, gone)
-    index = ChromaIndex(making.paths)
+    index = VectorIndex(making.paths)
     answer = index.nearest(making.catalog, question(), 100)
     assert answer.served_by == "core"
-    same(answer.pairs, ExactScan().nearest(making.catalog, question(), 100).pairs)
+    same(answer.pairs, exact_scan(making.catalog, question(), 100).pairs)
     assert len(answer.pairs) == 10
-    index.close()
+    index.refresh()
 
 
 def test_no_similarity_is_above_one(making: Making) -> None:
     add_pages(making, "a", 10, 1)
     writer.publish(making.catalog)
-    index = ChromaIndex(making.paths)
+    index = VectorIndex(making.paths)
     for row in making.catalog.connection.execute("SELECT vector FROM vectors").fetchall():
         vector = np.frombuffer(row[0], "<f2").astype(np.float32)
         vector *= 1.01
-        for asked in (index, ExactScan()):
-            assert asked.nearest(making.catalog, vector, 1).pairs[0][1] <= 1.0
-    index.close()
+        for nearest in (index.nearest, exact_scan):
+            assert nearest(making.catalog, vector, 1).pairs[0][1] <= 1.0
+    index.refresh()
 
 
 def test_an_index_without_collections_is_scanned(making: Making) -> None:
-    index = ChromaIndex(making.paths)
+    index = VectorIndex(making.paths)
     assert index.nearest(making.catalog, question(), 10).pairs == []
     add_pages(making, "a", 3, 2)
     answer = index.nearest(making.catalog, question(), 10)
@@ -108,4 +109,4 @@ def test_an_index_without_collections_is_scanned(making: Making) -> None:
 def test_vectors_of_another_size_are_passed_by(making: Making) -> None:
     add_pages(making, "a", 3, 1)
     making.catalog.connection.execute("UPDATE vectors SET vector = x'0000' WHERE seq = 1")
-    assert len(ExactScan().nearest(making.catalog, question(), 10).pairs) == 2
+    assert len(exact_scan(making.catalog, question(), 10).pairs) == 2
