@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -31,6 +32,7 @@ _PAGE_SIZE = 1024
 _HNSW = {"space": "ip", "ef_search": 400, "ef_construction": 200}
 _LEAST_SYNC = 2  # the least that Chroma takes for its sync_threshold
 _CACHED_INDEXES = 4
+_PAUSES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
 Metadata = dict[str, str | int | bool]
 
@@ -60,13 +62,15 @@ class Collections:
     def __init__(self, path: Path, *, writable: bool = False) -> None:
         import chromadb_rust_bindings as core
 
-        mode = core.MigrationMode.Apply if writable else core.MigrationMode.Validate
-        self._config = core.SqliteDBConfig(
-            hash_type=core.MigrationHash.MD5, migration_mode=mode, url=str(path / DATABASE)
+        config = core.SqliteDBConfig(
+            hash_type=core.MigrationHash.MD5,
+            migration_mode=core.MigrationMode.Apply if writable else core.MigrationMode.Validate,
+            url=str(path / DATABASE),
         )
-        self._path = path
+        self._core: Any = core.Bindings(
+            allow_reset=False, sqlite_db_config=config, persist_path=str(path), hnsw_cache_size=_CACHED_INDEXES
+        )
         self._ids: dict[str, str] = {}
-        self._open()
 
     def nearest(self, collection: str, vector: Sequence[float], count: int) -> list[tuple[str, float]]:
         """The keys of the `count` records most similar to a vector, with their cosines, best first."""
@@ -83,13 +87,14 @@ class Collections:
 
     def make(self, collection: str, sync: int) -> None:
         """Make a collection if it is not there, and let Chroma (1.5.9) write its neighbour files, the whole of them,
-        whenever so many records are not yet in them. What is never written every process replays that opens them."""
+        whenever so many records are not yet in them. What is never written every process replays that opens them.
+        Before any record is written, when Chroma has read its threshold."""
         hnsw = {"sync_threshold": max(_LEAST_SYNC, sync)}
         # As the client words it for a collection without an embedding function.
         made = json.dumps({"hnsw": _HNSW | hnsw, "spann": None, "embedding_function": {"type": "legacy"}})
         found = self._core.create_collection(collection, made, None, None, True, TENANT, TENANT_DATABASE)
-        self._core.update_collection(str(found.id), None, None, json.dumps({"hnsw": hnsw}))
-        self._open()  # a changed threshold is seen by who opens the files after
+        if found.configuration["hnsw"]["sync_threshold"] != hnsw["sync_threshold"]:
+            self._patiently(lambda: self._core.update_collection(str(found.id), None, None, json.dumps({"hnsw": hnsw})))
 
     def upsert(
         self, collection: str, keys: Sequence[str], vectors: Sequence[Any], metadatas: Sequence[Metadata]
@@ -106,16 +111,18 @@ class Collections:
         if one.ids:
             self.upsert(collection, one.ids, one.embeddings, one.metadatas)
 
-    def _open(self) -> None:
-        import chromadb_rust_bindings as core
-
-        self._core: Any = None  # closes what was open
-        self._core = core.Bindings(
-            allow_reset=False,
-            sqlite_db_config=self._config,
-            persist_path=str(self._path),
-            hnsw_cache_size=_CACHED_INDEXES,
-        )
+    @staticmethod
+    def _patiently(change: Callable[[], object]) -> None:
+        """Chroma's own connections, which it closes in the background, now and then lock each other out."""
+        for pause in _PAUSES:
+            try:
+                change()
+                return
+            except Exception as error:
+                if "database is locked" not in str(error):
+                    raise
+                time.sleep(pause)
+        change()
 
     def _get(self, collection: str, limit: int | None, include: list[str]) -> Any:
         return self._core.get(self._id(collection), None, None, limit, 0, None, include, TENANT, TENANT_DATABASE)

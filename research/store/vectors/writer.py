@@ -57,15 +57,27 @@ _BATCH = 4000  # Chroma (1.5.9) takes at most about 5,400
 _SYNCS = 4
 
 
-@dataclass(frozen=True, slots=True)
-class _Records:
-    """What a collection should hold: key → page_id and the number its vector goes by, and which numbers have changed
-    since the last publication."""
+Vectors = Callable[[Reader, Sequence[int]], "Mapping[int, NDArray[np.float32]]"]  # number → (dim,)
 
-    name: str
-    wanted: Mapping[str, tuple[int, int]]
-    changed: Set[int]
-    vectors_of: Callable[[Reader, Sequence[int]], Mapping[int, NDArray[np.float32]]]  # each (dim,)
+
+@dataclass(frozen=True, slots=True)
+class _Changes:
+    """What a collection has too much, and what it lacks or has otherwise: key → page_id and the number that the vector
+    goes by."""
+
+    collection: str
+    stale: list[str]
+    new: list[tuple[str, int, int]]
+    parts: int  # after each of which Chroma writes its neighbour files
+    vectors_of: Vectors
+
+    @property
+    def count(self) -> int:
+        return len(self.stale) + len(self.new)
+
+    @property
+    def sync(self) -> int:
+        return self.count // self.parts
 
 
 def publish_in_subprocess(paths: IndexPaths, *, rebuild: bool = False) -> None:
@@ -188,15 +200,21 @@ def publish(catalog: Catalog, *, rebuild: bool = False) -> Generation:
         return base
     through_seq, revision = chunk_vectors.last_sequence(catalog), revision_of(catalog)
     visual_through_seq = page_vectors.last_sequence(catalog)
-    chunks, pages = text_keys(catalog), visual_keys(catalog)
-    vectors_of = page_vectors.first_of if visual_pages(catalog) == SEEN_PAGES else chunk_vectors.page_means
+    of_pages = page_vectors.first_of if visual_pages(catalog) == SEEN_PAGES else chunk_vectors.page_means
+    published = Collections(base.path) if base else None
+    work = [
+        _changes(published, TEXT, text_keys(catalog), _changed_chunks(catalog, base), chunk_vectors.vectors_of),
+        _changes(published, VISUAL, visual_keys(catalog), _changed_pages(catalog, base), of_pages),
+    ]
+    del published  # closes its files
     draft = start_draft(catalog.paths.chroma, base)
     collections = Collections(draft, writable=True)
-    of_chunks = _Records(TEXT, chunks, _changed_chunks(catalog, base), chunk_vectors.vectors_of)
-    text = _fill(catalog, collections, of_chunks, empty=base is None)
-    of_pages = _Records(VISUAL, pages, _changed_pages(catalog, base), vectors_of)
-    visual = _fill(catalog, collections, of_pages, empty=base is None)
-    del collections  # closes its files
+    for changes in work:
+        collections.make(changes.collection, changes.sync)
+    for changes in work:
+        _write(catalog, collections, changes)
+    text, visual = (collections.count(changes.collection) for changes in work)
+    del collections
     catalog_id = catalog.meta("catalog_id")
     contents = Generation(draft, 0, catalog_id, through_seq, text, visual, visual_through_seq, revision)
     return publish_draft(catalog.paths.chroma, draft, contents)
@@ -249,32 +267,30 @@ def _changed_pages(catalog: Catalog, base: Generation | None) -> set[int]:
     return {int(row[0]) for row in rows}
 
 
-def _fill(catalog: Catalog, collections: Collections, records: _Records, *, empty: bool) -> int:
-    """Remove what the catalog no longer has, write what is lacking or changed; returns how many records there are.
-
-    Chroma is told how many changes to expect, so that it writes its neighbour files with the last of them.
-    """
-    name, wanted = records.name, records.wanted
-    present = set() if empty else collections.keys(name)
+def _changes(
+    published: Collections | None, name: str, wanted: Mapping[str, tuple[int, int]], changed: Set[int], of: Vectors
+) -> _Changes:
+    present = published.keys(name) if published else set()
     stale = sorted(present - wanted.keys())
-    new = [key for key, (_, number) in wanted.items() if number in records.changed or key not in present]
-    changes = len(stale) + len(new)
-    syncs = 1 if stale or len(new) <= _BATCH else max(1, _SYNCS * len(new) // len(wanted))
-    collections.make(name, changes // syncs)
-    for start in range(0, len(stale), _BATCH):
-        collections.delete(name, stale[start : start + _BATCH])
-    part = max(1, -(-len(new) // syncs))
-    for start in range(0, len(new), part):
-        end = min(start + part, len(new))
-        for first in range(start, end, _BATCH):
-            keys = new[first : min(first + _BATCH, end)]
-            pages = get_pages(catalog, [wanted[key][0] for key in keys])
-            vectors = records.vectors_of(catalog, [wanted[key][1] for key in keys])
-            metadatas = [pages[wanted[key][0]].metadata() for key in keys]
-            collections.upsert(name, keys, [vectors[wanted[key][1]] for key in keys], metadatas)
-    if changes == 1:
+    new = [(key, *numbers) for key, numbers in wanted.items() if numbers[1] in changed or key not in present]
+    parts = 1 if stale or len(new) <= _BATCH else max(1, _SYNCS * len(new) // len(wanted))
+    return _Changes(name, stale, new, parts, of)
+
+
+def _write(catalog: Catalog, collections: Collections, changes: _Changes) -> None:
+    """Write what a collection lacks, so many records at once that Chroma's threshold is reached with the last."""
+    name, new = changes.collection, changes.new
+    for start in range(0, len(changes.stale), _BATCH):
+        collections.delete(name, changes.stale[start : start + _BATCH])
+    part = max(1, -(-len(new) // changes.parts))
+    for end in range(part, len(new) + part, part):
+        for start in range(end - part, min(end, len(new)), _BATCH):
+            keys, page_ids, numbers = zip(*new[start : min(start + _BATCH, end)], strict=True)
+            pages, vectors = get_pages(catalog, page_ids), changes.vectors_of(catalog, numbers)
+            metadatas = [pages[page_id].metadata() for page_id in page_ids]
+            collections.upsert(name, keys, [vectors[number] for number in numbers], metadatas)
+    if changes.count == 1:
         collections.rewrite_one(name)
-    return collections.count(name)
 
 
 def holds_everything(catalog: Catalog) -> bool:

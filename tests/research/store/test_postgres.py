@@ -57,7 +57,10 @@ from research.store.vectors.index import TEXT, VISUAL, VectorIndex, exact_scan
 ROOT = Path(__file__).parents[3]
 STATEMENT = re.compile(r"\s*(SELECT|INSERT INTO|UPDATE|DELETE FROM|WITH)\s")
 # Its statements are for Chroma's database, which is SQLite's.
-CHROMAS = {"research/store/vectors/generations.py": ("PRAGMA quick_check(1)",)}
+CHROMAS = {
+    "research/store/vectors/generations.py": ("PRAGMA quick_check(1)",),
+    "research/store/vectors/chroma.py": ("PRAGMA page_size = {_PAGE_SIZE}",),
+}
 FIRST, SECOND, THIRD, MODEL = (f"{number:016x}" for number in range(1, 5))
 
 
