@@ -94,7 +94,7 @@ class Collections:
         made = json.dumps({"hnsw": _HNSW | hnsw, "spann": None, "embedding_function": {"type": "legacy"}})
         found = self._core.create_collection(collection, made, None, None, True, TENANT, TENANT_DATABASE)
         if found.configuration["hnsw"]["sync_threshold"] != hnsw["sync_threshold"]:
-            self._patiently(lambda: self._core.update_collection(str(found.id), None, None, json.dumps({"hnsw": hnsw})))
+            _patiently(lambda: self._core.update_collection(str(found.id), None, None, json.dumps({"hnsw": hnsw})))
 
     def upsert(
         self, collection: str, keys: Sequence[str], vectors: Sequence[Any], metadatas: Sequence[Metadata]
@@ -111,19 +111,6 @@ class Collections:
         if one.ids:
             self.upsert(collection, one.ids, one.embeddings, one.metadatas)
 
-    @staticmethod
-    def _patiently(change: Callable[[], object]) -> None:
-        """Chroma's own connections, which it closes in the background, now and then lock each other out."""
-        for pause in _PAUSES:
-            try:
-                change()
-                return
-            except Exception as error:
-                if "database is locked" not in str(error):
-                    raise
-                time.sleep(pause)
-        change()
-
     def _get(self, collection: str, limit: int | None, include: list[str]) -> Any:
         return self._core.get(self._id(collection), None, None, limit, 0, None, include, TENANT, TENANT_DATABASE)
 
@@ -131,3 +118,14 @@ class Collections:
         if collection not in self._ids:
             self._ids[collection] = str(self._core.get_collection(collection, TENANT, TENANT_DATABASE).id)
         return self._ids[collection]
+
+
+def _patiently(change: Callable[[], object], pauses: Sequence[float] = _PAUSES) -> None:
+    """Chroma's own connections, which it closes in the background, now and then lock each other out."""
+    try:
+        change()
+    except Exception as error:
+        if not pauses or "database is locked" not in str(error):
+            raise
+        time.sleep(pauses[0])
+        _patiently(change, pauses[1:])
