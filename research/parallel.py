@@ -59,7 +59,12 @@ class Workers:
         """
         own = next(iter(tasks), None) if seconds is None else None
         running = {name: self.start(task, name) for name, task in tasks.items() if name != own}
-        outcomes = {} if own is None else {own: _outcome(tasks[own])}
+        outcomes: dict[str, Outcome[T]] = {}
+        if own is not None:
+            try:
+                outcomes[own] = Outcome(tasks[own]())
+            except Exception as error:  # noqa: BLE001  whoever waits gets it
+                outcomes[own] = Outcome(error=error)
         return outcomes | {name: call.wait(seconds) for name, call in running.items()}
 
     def start(self, task: Callable[[], T], name: str = "") -> Call[T]:

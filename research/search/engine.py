@@ -62,32 +62,16 @@ class _LegRun:
     failure: str = ""
     seconds: float = 0.0
 
-    def find(self, reader: Reader, question: Question, limit: int, scope: Scope | None) -> None:
-        """Ask the leg for its own pages, and for more of them until enough are inside the scope."""
-        with self._attempt():
-            wanted = depth = max(limit, self.leg.depth)
-            if scope is None:
-                self.pages = self.leg.candidates(reader, question, depth)
-                return
-            everything = totals(reader).pages
-            depth = min(everything, wanted * everything // max(1, scope.count(reader)))
-            while True:
-                found = self.leg.candidates(reader, question, depth)
-                self.pages = scope.keep(reader, found)
-                if len(self.pages) >= wanted or depth >= everything or len(found) < depth:
-                    return
-                depth = min(everything, _DEEPER * depth)
-
     def score(self, reader: Reader, question: Question, pages: Sequence[int], *, own: bool = False) -> None:
         """Have the leg score the pages of all; `own`: those it would find itself are its own."""
         if not self.failure:
-            with self._attempt():
+            with self.attempt():
                 self.hits = self.leg.score(reader, question, pages)
                 if own:
                     self.pages = {page_id for page_id, hit in self.hits.items() if hit.found}
 
     @contextmanager
-    def _attempt(self) -> Iterator[None]:
+    def attempt(self) -> Iterator[None]:
         """Whatever happens in a leg, the others answer and coverage tells."""
         started = time.perf_counter()
         try:
@@ -227,12 +211,9 @@ class Engine:
         if among is None and scope is not None and scope.count(reader) <= _MOST_SCORED:
             among = scope.page_ids(reader)
         if among is None:
-
-            def find(chain: Sequence[_LegRun]) -> None:
-                for run in chain:
-                    run.find(reader, question, limit, scope)
-
-            for outcome in _LEGS.run_all({name: partial(find, each) for name, each in _chains(runs).items()}).values():
+            chains = _chains(runs).items()
+            tasks = {name: partial(_find, chain, reader, question, limit, scope) for name, chain in chains}
+            for outcome in _LEGS.run_all(tasks).values():
                 outcome.result()
             pages = sorted({page_id for run in runs if not run.failure for page_id in run.pages})
             # One after the other: each is a millisecond or two, and threads would spend more waiting for each other.
@@ -304,6 +285,24 @@ def focused(ranked: Sequence[Ranked], about: Mapping[str, float]) -> list[Ranked
     keeps its score: that a document was talked about makes nobody surer that a page of it answers."""
     order = sorted(ranked, key=lambda page: -round(page.score + about.get(page.doc_id, 0.0), 6))
     return [page._replace(score=place.score) for page, place in zip(order, ranked, strict=True)]
+
+
+def _find(chain: Sequence[_LegRun], reader: Reader, question: Question, limit: int, scope: Scope | None) -> None:
+    """Ask legs for their own pages, one after the other, and for more of them until enough are inside the scope."""
+    for run in chain:
+        with run.attempt():
+            wanted = depth = max(limit, run.leg.depth)
+            if scope is None:
+                run.pages = run.leg.candidates(reader, question, depth)
+                continue
+            everything = totals(reader).pages
+            depth = min(everything, wanted * everything // max(1, scope.count(reader)))
+            while True:
+                found = run.leg.candidates(reader, question, depth)
+                run.pages = scope.keep(reader, found)
+                if len(run.pages) >= wanted or depth >= everything or len(found) < depth:
+                    break
+                depth = min(everything, _DEEPER * depth)
 
 
 def _chains(runs: Sequence[_LegRun]) -> dict[str, list[_LegRun]]:

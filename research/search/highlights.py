@@ -83,7 +83,7 @@ class Highlighter:
         chunks = chunk_vectors.nearest_on_pages(reader, page_ids, asked) if asked is not None else {}
         lines = _lines(reader, page_ids, asked) if asked is not None else {}
         naming = named_documents(question, reader)
-        weights = {term.word: term.idf for term in terms_of(reader, question)}
+        weights = {term.word: term.idf for term in terms_of(reader, question).terms}
         rows = row_names(question.wording)
         wanted = WantedWords(question.wording, weights, rows)
         # Inside the document that a question names, its name tells no sentence from another.

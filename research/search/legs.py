@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import islice, pairwise
 from typing import NamedTuple, Protocol
 
@@ -236,8 +235,8 @@ _MOST_PIECES = 8
 
 
 @dataclass(frozen=True, slots=True)
-class _Terms:
-    """A question as this leg sees it."""
+class Terms:
+    """A question as the lexical leg sees it."""
 
     terms: list[Term]  # its words with their weights
     ordered: list[str]  # the same words as they stand in it, for pairs
@@ -254,7 +253,7 @@ class LexicalLeg:
         return ""
 
     def candidates(self, reader: Reader, question: Question, depth: int) -> Collection[int]:
-        asked = _terms_of(reader, question)
+        asked = terms_of(reader, question)
         if search.is_outdated(reader):
             question.notes.append(_OUTDATED)
         pages = search.find_words(reader, asked.terms, limit=depth)
@@ -269,7 +268,7 @@ class LexicalLeg:
         return pages
 
     def score(self, reader: Reader, question: Question, page_ids: Sequence[int]) -> Hits:
-        asked = _terms_of(reader, question)
+        asked = terms_of(reader, question)
         most = sum(term.idf for term in asked.terms)
         if most <= 0 or not page_ids:
             return {}
@@ -294,16 +293,12 @@ class LexicalLeg:
         return hits
 
 
-def terms_of(reader: Reader, question: Question) -> list[Term]:
-    """The words of a question with their weights."""
-    return _terms_of(reader, question).terms
-
-
-def _terms_of(reader: Reader, question: Question) -> _Terms:
-    return question.memo.get("terms", partial(_read, reader, question.wording))
-
-
-def _read(reader: Reader, text: str) -> _Terms:
+def terms_of(reader: Reader, question: Question) -> Terms:
+    """The words of a question with their weights, read once."""
+    known: Terms | None = question.memo.known("terms")
+    if known is not None:
+        return known
+    text = question.wording
     ordered = analyze(text)
     terms = search.term_statistics(reader, ordered)
     if len(terms) > _MOST_WORDS:
@@ -316,7 +311,8 @@ def _read(reader: Reader, text: str) -> _Terms:
     names = [*(word for word in [*plain, *ordered] if word not in units), *joined]
     called = search.name_matches(reader, [word for word in names if not word.isdigit()])
     named = {doc_id: idf for doc_id, idf in search.name_matches(reader, names).items() if doc_id in called}
-    return _Terms(terms, [word for word in ordered if word in kept], named, floors(reader, text, terms))
+    found = Terms(terms, [word for word in ordered if word in kept], named, floors(reader, text, terms))
+    return question.memo.put("terms", found)
 
 
 def _written_with_digits(text: str) -> set[str]:
@@ -330,7 +326,7 @@ def _written_with_digits(text: str) -> set[str]:
     }
 
 
-def _name_scores(reader: Reader, asked: _Terms, page_ids: Sequence[int]) -> dict[int, float]:
+def _name_scores(reader: Reader, asked: Terms, page_ids: Sequence[int]) -> dict[int, float]:
     if not asked.documents:
         return {}
     owners = documents_of(reader, page_ids)
@@ -342,7 +338,12 @@ def floors(reader: Reader, text: str, terms: Sequence[Term]) -> Floors:
     known = {term.word: term for term in terms if term.pages}
     most, total = sum(term.idf for term in terms), totals(reader).pages
     found: Floors = {}
-    names = list(_as_written(text, known))
+    # The words that may be rare: alone, and joined as the question has them.
+    names = [[term.word] for term in known.values() if term.pages <= _FEW]
+    for token in dict.fromkeys(text.split()):
+        pieces = analyze(token)
+        if 1 < len(pieces) <= _MOST_PIECES and all(piece in known for piece in pieces):
+            names.append(pieces)
     for written, pages in zip(names, search.few_pages(reader, names, most=_FEW), strict=True):
         if not pages:
             continue
@@ -352,12 +353,3 @@ def floors(reader: Reader, text: str, terms: Sequence[Term]) -> Floors:
             least = found.setdefault(word, {})
             least.update((page_id, max(floor, least.get(page_id, 0.0))) for page_id in pages)
     return found
-
-
-def _as_written(text: str, known: dict[str, Term]) -> Iterator[list[str]]:
-    """The words that may be rare: alone, and joined as the question has them."""
-    yield from ([term.word] for term in known.values() if term.pages <= _FEW)
-    for token in dict.fromkeys(text.split()):
-        pieces = analyze(token)
-        if 1 < len(pieces) <= _MOST_PIECES and all(piece in known for piece in pieces):
-            yield pieces
