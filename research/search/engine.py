@@ -11,11 +11,11 @@ behind its better leg; scores that do not depend on the other results can simply
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from research.errors import CtxError, UsageError
 from research.models import AnsweredBy, Coverage, FoundPart, LegCoverage, LegScore, Question, Rewrite
@@ -41,8 +41,6 @@ from research.units import Structure
 
 if TYPE_CHECKING:
     from research.observe import Recorder
-
-_T = TypeVar("_T")
 
 _LEGS = Workers("ctx-leg")
 
@@ -150,10 +148,9 @@ class Engine:
         if not question.text.strip() or limit <= 0:
             return SearchOutcome([], _coverage(reader, [], [], []))
         started = time.perf_counter()
-        plain: tuple[str, list[Rewrite]] = (question.wording, [])
-        text, rewrites = _unless_it_fails(
-            question, "rewriting", plain, lambda: self._rewriters.before(question.wording, reader)
-        )
+        text, rewrites = question.wording, list[Rewrite]()
+        with _or_noted(question, "rewriting"):
+            text, rewrites = self._rewriters.before(text, reader)
         question = question.searching(text)
         ranking = self._rank(reader, question, legs, limit)
         ranked: Sequence[Ranked] = ranking.ranked
@@ -161,15 +158,15 @@ class Engine:
         changes = _Changes([*question.rewrites, *rewrites])
         answered_by: AnsweredBy = "pages"
         if len(legs) > 1:  # a leg alone shows what it finds by itself
-            ranked = _unless_it_fails(
-                question, "rewriting", ranked, lambda: self._reranked(reader, question, legs, ranking, changes)
-            )
+            with _or_noted(question, "rewriting"):
+                ranked = self._reranked(reader, question, legs, ranking, changes)
             if question.about:
                 ranked = focused(ranked, question.about)
             for booster in self._boosters:
                 if booster.concerns(question.text):
-                    boost = partial(booster.boost, question, reader, ranked)
-                    boosted = _unless_it_fails(question, f"the booster {booster.name}", Boosted(ranked), boost)
+                    boosted = Boosted(ranked)
+                    with _or_noted(question, f"the booster {booster.name}"):
+                        boosted = booster.boost(question, reader, ranked)
                     ranked = _inside(reader, question, boosted.ranked)
                     if boosted.answered_by != "pages":
                         answered_by = boosted.answered_by
@@ -180,8 +177,9 @@ class Engine:
         for order, applies in zip(self._orders, applying, strict=True):
             if order is not None and applies and answered_by == "pages":
                 before = time.perf_counter()
-                rerank = partial(order.rerank, reader, question, ranked, changes.chosen)
-                reranked = _unless_it_fails(question, order.name, Reranked(ranked), rerank)
+                reranked = Reranked(ranked)
+                with _or_noted(question, order.name):
+                    reranked = order.rerank(reader, question, ranked, changes.chosen)
                 ranked = reranked.ranked
                 changes.reranked(order.name, reranked.scores)
                 timings[order.name] = time.perf_counter() - before
@@ -266,10 +264,11 @@ def _inside(reader: Reader, question: Question, ranked: Sequence[Ranked]) -> Seq
     return [entry for entry in ranked if entry.page_id in kept]
 
 
-def _unless_it_fails(question: Question, what: str, otherwise: _T, step: Callable[[], _T]) -> _T:
+@contextmanager
+def _or_noted(question: Question, what: str) -> Iterator[None]:
     """What changes the question or the order of its answer fails alone: the plain answer stands, and a note tells."""
     try:
-        return step()
+        yield
     except CtxError:
         raise
     except Exception as error:  # noqa: BLE001
@@ -277,7 +276,6 @@ def _unless_it_fails(question: Question, what: str, otherwise: _T, step: Callabl
 
         log_failure("search", f"{what} failed", error)
         question.notes.append(f"{what} failed ({type(error).__name__}); the answer is without it")
-        return otherwise
 
 
 def focused(ranked: Sequence[Ranked], about: Mapping[str, float]) -> list[Ranked]:

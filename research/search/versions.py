@@ -87,7 +87,7 @@ def _means_older(question: str, older: Version, newer: Version) -> bool:
 
         if times_in(question, datetime.now(UTC)):
             return True
-    from research.search.boosters.document_parts import DOCUMENTS, OLDER
+    from research.search.document_parts import DOCUMENTS, OLDER
 
     things = {"version", "edition"} | DOCUMENTS | set(older.series.split())
     beside = pairwise(re.findall(r"\w+", normalize(question)))

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from research.errors import UsageError
-from research.search import NewestFirst
-from research.search.boosters import collection, document_parts, page_references
+from research.search import NewestFirst, collection, document_parts, page_references
 from research.settings import BOOSTERS, Settings, load_settings, user_config
 from research.settings import REWRITERS as KNOWN
 

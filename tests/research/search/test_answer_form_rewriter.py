@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from research.search.rewriters.answer_form import without_form
-from research.search.rewriters.base import FORM_HINTS, Rewriters
+from research.search.answer_form import without_form
+from research.search.rewriters import FORM_HINTS, Rewriters
 from research.store import Catalog
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import chain
 
-from research.search.boosters.collection import LANGUAGES
-from research.search.rewriters.base import COLLECTION_HINTS
+from research.search.collection import LANGUAGES
+from research.search.rewriters import COLLECTION_HINTS
 
 
 def test_every_word_for_documents_is_covered() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from research.search.boosters.collection import LANGUAGES, collection_question
-from research.search.rewriters.base import may_ask_for_documents
+from research.search.collection import LANGUAGES, collection_question
+from research.search.rewriters import may_ask_for_documents
 from research.store import normalize
 
 

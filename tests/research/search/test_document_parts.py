@@ -10,7 +10,7 @@ from small_index import add
 
 from research.index import Index
 from research.models import Question
-from research.search.boosters.document_parts import DocumentPartsBooster
+from research.search.document_parts import DocumentPartsBooster
 from research.search.legs import Boosted, Ranked
 from research.store import Catalog, get_pages, page_ids_of
 

@@ -15,7 +15,7 @@ from research.encoders import TextEncoder
 from research.errors import UsageError
 from research.models import Question, Rewrite
 from research.search.legs import Ranked, Reranking
-from research.search.rewriters.base import FINANCE_HINTS, MOST_BYTES, TABLE, Rewriters, matches, read_table
+from research.search.rewriters import FINANCE_HINTS, MOST_BYTES, TABLE, Rewriters, matches, read_table
 from research.store import Catalog, ChromaClient
 from research.store.vectors import writer
 

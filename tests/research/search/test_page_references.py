@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from research.search.boosters.page_references import (
+from research.search.page_references import (
     LANGUAGES,
     LAST,
     Caption,

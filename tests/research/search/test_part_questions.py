@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from research.search.boosters import document_parts
-from research.search.boosters.document_parts import AskedPart, name_question, names, part_question
+from research.search import document_parts
+from research.search.document_parts import AskedPart, name_question, names, part_question
 from research.store import normalize
 
 PHRASES = sorted(

@@ -228,7 +228,7 @@ class DocumentPartsBooster:
         return len(question) <= _MOST_LETTERS_DOCUMENT_PARTS
 
     def boost(self, question: Question, reader: Reader, ranked: Sequence[Ranked]) -> Boosted:
-        from research.search.boosters.page_references import references_in
+        from research.search.page_references import references_in
 
         if not ranked or references_in(question.text):
             return Boosted(ranked)
@@ -256,8 +256,8 @@ def _lifted(
 
 
 def _parts(reader: Reader, asked: PartQuestion, ranked: Sequence[Ranked], about: Mapping[str, float]) -> Boosted:
-    from research.search.boosters.named_documents import documents_meant
-    from research.search.boosters.part_pages import pages_of_parts
+    from research.search.named_documents import documents_meant
+    from research.search.part_pages import pages_of_parts
 
     documents = documents_meant(reader, asked, ranked, about)
     parts = {doc_id: pages_of_parts(reader, doc_id, asked) for doc_id in documents}
@@ -269,8 +269,8 @@ def _parts(reader: Reader, asked: PartQuestion, ranked: Sequence[Ranked], about:
 
 
 def _named_section(reader: Reader, asked: PartQuestion, ranking: Sequence[str]) -> list[tuple[int, str]]:
-    from research.search.boosters.named_documents import documents_with_section
-    from research.search.boosters.part_pages import page_of_section
+    from research.search.named_documents import documents_with_section
+    from research.search.part_pages import page_of_section
 
     for doc_id, words, needed in documents_with_section(reader, asked, ranking):
         page_id = page_of_section(reader, doc_id, words, needed)
@@ -284,7 +284,7 @@ def _with_title_page(reader: Reader, asked: PartQuestion, ranking: Sequence[str]
     among the first."""
     if not 0 < len(asked.rest) <= _MOST_NAME:
         return Boosted(ranked)
-    from research.search.boosters.named_documents import documents_called
+    from research.search.named_documents import documents_called
     from research.store import front_pages
 
     [doc_id, *others] = documents_called(reader, asked.rest, asked.document, ranking) or [""]

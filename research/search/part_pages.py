@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from research.models import FoundPart
-from research.search.boosters.document_parts import IN_FRONT, PARTS, SUMMARY, AskedPart, PartQuestion, names
+from research.search.document_parts import IN_FRONT, PARTS, SUMMARY, AskedPart, PartQuestion, names
 from research.store import (
     FrontPage,
     Heading,

@@ -111,11 +111,11 @@ class Rewriters:
         found: list[Reranking | None] = []
         corrected = next((done for done in rewrites if done.name == "names"), None)
         if corrected is not None:
-            from research.search.rewriters.names import as_written
+            from research.search.names import as_written
 
             found.append(as_written(corrected, reader, ranked))
         elif "names" in self.names:
-            from research.search.rewriters.names import without_names
+            from research.search.names import without_names
 
             found.append(without_names(question, reader, ranked))
         if "finance" in self.names and may_name_a_ratio(text, self.vocabulary):
@@ -188,7 +188,7 @@ def _answer_form(question: str, reader: Reader) -> Rewrite | None:
     lower = question.lower()
     if not any(hint in lower for hint in FORM_HINTS):
         return None
-    from research.search.rewriters.answer_form import without_form
+    from research.search.answer_form import without_form
 
     return without_form(question)
 
@@ -199,7 +199,7 @@ def _names(question: str, reader: Reader) -> Rewrite | None:
     unknown = [word for word in unknown_words(reader, question) if len(word) >= LEAST_LETTERS]
     if not unknown:
         return None
-    from research.search.rewriters.names import with_corrections
+    from research.search.names import with_corrections
 
     return with_corrections(question, reader, unknown)
 
@@ -207,7 +207,7 @@ def _names(question: str, reader: Reader) -> Rewrite | None:
 def _collection(question: str, reader: Reader) -> Rewrite | None:
     if not may_ask_for_documents(question):
         return None
-    from research.search.rewriters.collection import topic_alone
+    from research.search.collection import topic_alone
 
     return topic_alone(question)
 

@@ -12,12 +12,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 
 from research.models import Question, Rewrite
 from research.search.legs import Ranked, Reranking
-from research.search.rewriters.base import LEAST_LETTERS
+from research.search.rewriters import LEAST_LETTERS
 from research.store import (
     Reader,
     analyze,
@@ -88,18 +87,17 @@ def naming(question: Question, reader: Reader) -> Naming:
     of documents called so ("Boeing"); two words are, if the document's name is both of them joined ("Best Buy" and
     BESTBUY.pdf). Numbers and years name nothing by themselves.
     """
-    return question.memo.get("naming", partial(_naming, question.wording, reader))
-
-
-def _naming(question: str, reader: Reader) -> Naming:
-    tokens = [token.removesuffix("'s").removesuffix("’s") for token in _TOKEN.findall(question)]
+    known: Naming | None = question.memo.known("naming")
+    if known is not None:
+        return known
+    tokens = [token.removesuffix("'s").removesuffix("’s") for token in _TOKEN.findall(question.wording)]
     stems = [frozenset(analyze(token)) if token.isalpha() and len(token) > 2 else frozenset() for token in tokens]
     joined = [
         frozenset(analyze(first + second)) if first.isalpha() and second.isalpha() else frozenset()
         for first, second in pairwise(tokens)
     ]
-    known = {stem for found in (*stems, *joined) for stem in found}
-    held = named_words(reader, sorted(known)[:_MOST_STEMS]) if known else {}
+    looked_up = sorted({stem for found in (*stems, *joined) for stem in found})[:_MOST_STEMS]
+    held = named_words(reader, looked_up) if looked_up else {}
     alone = {
         at
         for at, token in enumerate(tokens)
@@ -115,9 +113,11 @@ def _naming(question: str, reader: Reader) -> Naming:
             found[doc_id] = places
     most = max(map(len, found.values()), default=0)
     best = {doc_id: places for doc_id, places in found.items() if len(places) == most}
-    if not 0 < len(best) <= _DOCUMENTS_NAMED:
-        return Naming()
-    return Naming(tuple(best), frozenset().union(*(analyze(tokens[at]) for places in best.values() for at in places)))
+    named = Naming()
+    if 0 < len(best) <= _DOCUMENTS_NAMED:
+        meant = (analyze(tokens[at]) for places in best.values() for at in places)
+        named = Naming(tuple(best), frozenset().union(*meant))
+    return question.memo.put("naming", named)
 
 
 def _least_share(token: str, at: int) -> float:

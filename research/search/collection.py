@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from research.models import Question
+from research.models import Question, Rewrite
 from research.search.legs import Boosted, Ranked
-from research.search.rewriters.base import may_ask_for_documents
+from research.search.rewriters import may_ask_for_documents
 from research.store import analyze, normalize
 
 if TYPE_CHECKING:
@@ -27,6 +27,15 @@ NAME = "collection"
 _NEARLY = 0.75
 _ABOUT = 0.5
 _SHOWN = 100  # more are hardly looked at
+
+
+def topic_alone(question: str) -> Rewrite | None:
+    """The topic of a question for documents, so that pages which list documents are not the best; None if it asks for
+    none."""
+    asked = collection_question(question)
+    if asked is None:
+        return None
+    return Rewrite(NAME, question, asked.topic, "it asks for documents; they are ranked by their topic")
 
 
 class CollectionBooster:

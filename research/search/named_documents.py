@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, takewhile
 
-from research.search.boosters.document_parts import PartQuestion
+from research.search.document_parts import PartQuestion
 from research.search.legs import Ranked
 from research.store import (
     FrontPage,
