@@ -66,6 +66,13 @@ class GovernedIndex(Making):
         return PolicyAccess(principal, self.policy(text), Settings(), lambda: self.catalog, **rest)  # type: ignore[arg-type]
 
 
+def policy_of(tmp_path: Path, text: str) -> str:
+    path = tmp_path / "policy.cedar"
+    path.write_text(text)
+    path.chmod(0o600)
+    return str(path)
+
+
 def page_item(ref: str, text: str, *, title: str = "A title", pages: Sequence[int] = (), **metadata: str | int) -> Item:
     facts: dict[str, str | int] = {
         "filename": "report.pdf",

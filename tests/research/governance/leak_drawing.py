@@ -27,7 +27,7 @@ INTENTS = (
 )
 NAMES = ("salaries", "whales.pdf", "*notes*", "notes-2025", "salarie", "*/app/*", "nothing like it", "*")
 
-_BROKEN = (
+BROKEN = (
     "permit (principal, action",
     "permit (principal, action, resource) when { resource.secrecy == 1 };",
     'permit (principal, action == Action::"delete", resource);',
@@ -83,7 +83,7 @@ def beside(corpus: Corpus, name: str) -> list[Example]:
         each for each in corpus.things.values() if each.kind == "page" and each.paths == corpus.things[whole].paths
     ]
     for page in pages:
-        rules = Rules(_EXAMPLE, labels=(Given(page.targets[1], "Restricted"),))
+        rules = Rules(EXAMPLE, labels=(Given(page.targets[1], "Restricted"),))
         request = {"intent": INTENTS[4], "tokenBudget": 300}
         found.append(Example(rules, rules, OWNER, PRINCIPALS[1], request, 7, (whole, page.ref), name))
     return found
@@ -100,9 +100,9 @@ def _kept(rules: Rules, later: Rules | None) -> str | None:
 def _rules(corpus: Corpus) -> st.SearchStrategy[Rules]:
     labels = st.lists(_labels(corpus), max_size=5).map(_one_a_target)
     sound = st.lists(_clauses(corpus), max_size=4).map("\n".join)
-    opened = st.sampled_from(("", "permit (principal, action, resource);", _REDACTING, _EXAMPLE))
+    opened = st.sampled_from(("", "permit (principal, action, resource);", _REDACTING, EXAMPLE))
     policy = st.builds(lambda first, more: (f"{first}\n{more}\n// end", False), opened, sound)
-    broken = st.sampled_from(_BROKEN).map(lambda text: (text, True))
+    broken = st.sampled_from(BROKEN).map(lambda text: (text, True))
     none = st.just((None, False))
     drawn = st.one_of(policy, policy, policy, policy, policy, policy, broken, none)
     wild = st.builds(lambda drawn, labels: Rules(drawn[0], drawn[1], labels), drawn, labels)
@@ -120,7 +120,7 @@ def _nearly_everything(corpus: Corpus) -> st.SearchStrategy[Rules]:
     return st.builds(
         lambda labels, policy: Rules(policy, labels=_one_a_target(labels)),
         st.lists(given, min_size=1, max_size=3),
-        st.sampled_from((_EXAMPLE, _EXAMPLE.replace("level < 2", "level < 3"))),
+        st.sampled_from((EXAMPLE, EXAMPLE.replace("level < 2", "level < 3"))),
     )
 
 
@@ -129,7 +129,7 @@ def _one_a_target(given: list[Given]) -> tuple[Given, ...]:
 
 
 _REDACTING = 'permit (principal, action == Action::"read_redacted", resource);'
-_EXAMPLE = """
+EXAMPLE = """
 permit (principal, action, resource) when { resource.level < 2 };
 permit (principal, action == Action::"read_redacted", resource) when { resource.level == 2 };
 forbid (principal, action, resource) when { resource.classification == "Restricted" };

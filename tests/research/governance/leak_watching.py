@@ -26,6 +26,7 @@ from research.index import Index
 from research.observe import PrometheusRecorder, Recorders
 from research.observe.opentelemetry import OpenTelemetryRecorder
 from research.packages.events import STREAM
+from research.request import AskRequest
 from research.settings import Settings
 from research.sources import CONTEXT_TYPES
 from research.store import Label, put_labels
@@ -179,49 +180,50 @@ def flat(given: object) -> str:
     return repr(given)
 
 
-def other_ways(index: Index, example: Example) -> list[tuple[str, Callable[[], Any]]]:
-    """Ways besides packages."""
+def every_way(index: Index, example: Example) -> list[tuple[str, Callable[[], Any]]]:
+    """Every way out besides packages and sessions, by the name of its method."""
     intent, name, (one, two) = example.request["intent"], example.name, example.things
-    key = one.partition(":")[2].partition("#")[0]
+    key, asked = one.partition(":")[2].partition("#")[0], AskRequest(intent)
+    documents, memories, experiences, graph = index.documents, index.memories, index.experiences, index.graph
     return [
         ("ask", lambda: index.ask(intent, max_tokens=3000, max_sources=20, highlights=True)),
-        ("ask all", lambda: index.ask(intent, max_tokens=6000, max_sources=30, types=list(CONTEXT_TYPES))),
-        ("ask named", lambda: index.ask(intent, documents=[name], extent="passages")),
+        ("ask", lambda: index.ask(intent, max_tokens=6000, max_sources=30, types=list(CONTEXT_TYPES))),
+        ("ask", lambda: index.ask(intent, documents=[name], extent="passages")),
         ("search", lambda: index.search(intent, num_results=10, highlights=True)),
         ("context", lambda: index.context(intent, list(CONTEXT_TYPES), max_tokens=6000)),
-        ("graph", lambda: index.graph.show(one, hops=2)),
-        ("graph named", lambda: index.graph.show(name, two, hops=1)),
-        ("neighbourhood", lambda: index.graph.near(one, two, hops=2)),
-        ("recall", lambda: index.memories.recall(intent, top_k=10)),
-        ("memories", lambda: list(index.memories.list())),
-        ("memory", lambda: index.memories.get(key)),
-        (
-            "documents",
-            lambda: [
-                index.documents.list(),
-                index.documents.all_tags(),
-                index.documents.repositories(),
-                index.documents.code_trees(),
-            ],
-        ),
-        ("documents named", lambda: index.documents.list(name)),
-        ("tags", lambda: index.documents.tags(name)),
-        ("page", lambda: index.documents.page(one, question=intent)),
-        ("page named", lambda: index.documents.page(name, 2)),
-        ("pages", lambda: index.documents.pages(name)),
-        ("outline", lambda: index.documents.outline(key)),
-        ("outline named", lambda: index.documents.outline(name)),
-        ("markdown", lambda: index.documents.markdown(key)),
-        ("file", lambda: index.documents.file_of(name)),
-        ("picture", lambda: index.documents.picture_path(name, 2)),
+        ("graph.show", lambda: graph.show(one, hops=2)),
+        ("graph.show", lambda: graph.show(name, two, hops=1)),
+        ("graph.near", lambda: graph.near(one, two, hops=2)),
+        ("memories.recall", lambda: memories.recall(intent, top_k=10)),
+        ("memories.list", lambda: list(memories.list())),
+        ("memories.get", lambda: memories.get(key)),
+        ("documents.list", documents.list),
+        ("documents.list", lambda: documents.list(name)),
+        ("documents.get", lambda: documents.get(key)),
+        ("documents.tags", lambda: documents.tags(name)),
+        ("documents.all_tags", documents.all_tags),
+        ("documents.repositories", documents.repositories),
+        ("documents.code_trees", documents.code_trees),
+        ("documents.page", lambda: documents.page(one, question=intent)),
+        ("documents.page", lambda: documents.page(name, 2)),
+        ("documents.pages", lambda: documents.pages(name)),
+        ("documents.outline", lambda: documents.outline(key)),
+        ("documents.outline", lambda: documents.outline(name)),
+        ("documents.markdown", lambda: documents.markdown(key)),
+        ("documents.file_of", lambda: documents.file_of(name)),
+        ("documents.picture_path", lambda: documents.picture_path(name, 2)),
         ("rank", lambda: index.rank(intent, everything=True)),
         ("prompt", lambda: index.prompt(index.ask(intent, max_tokens=3000))),
-        ("experiences", index.experiences.list),
-        ("experience", lambda: index.experiences.get(key)),
-        ("search experiences", lambda: index.experiences.search(intent, axis="surprise")),
-        ("values", lambda: [index.experiences.values(), index.experiences.search_values(intent)]),
-        ("value", lambda: index.experiences.value("val")),
-        ("code", lambda: index.search_code(intent)),
+        ("find", lambda: index.find(asked).within(4000, index.counter)),
+        ("find_context", lambda: index.find_context(asked).within(4000, index.counter)),
+        ("find_premortem", lambda: index.find_premortem("debugging").within(4000, index.counter)),
+        ("experiences.list", experiences.list),
+        ("experiences.get", lambda: experiences.get(key)),
+        ("experiences.search", lambda: experiences.search(intent, axis="surprise")),
+        ("experiences.values", experiences.values),
+        ("experiences.search_values", lambda: experiences.search_values(intent)),
+        ("experiences.value", lambda: experiences.value("val")),
+        ("search_code", lambda: index.search_code(intent)),
         ("premortem", lambda: index.premortem("debugging", "read-the-error")),
     ]
 
@@ -272,7 +274,7 @@ class Looking:
         packages = [] if package is None else [package.context_package_id]
         for name in packages:
             self._cached(name, unseen)
-        for name, way in self._chosen(other_ways(view, example), example.way):
+        for name, way in self._chosen(every_way(view, example), example.way):
             self._said(name, way, unseen)
         if self._session:
             self._said("session", lambda: view.ask(example.request["intent"], session=self._session), unseen)
@@ -293,10 +295,11 @@ class Looking:
             self._said("package of another", partial(other.packages.get, name), theirs)
             self._said("records", view.packages.list, watched.corpus.everything)
         if self._session:
+            self._said("turns of all", view.sessions.list, unseen)
             self._said("turns", lambda: view.sessions.get(self._session), unseen)
             self._said("follow-up", lambda: view.ask("and what about herring?", session=self._session), unseen)
             self._said("turns of another", lambda: other.sessions.get(self._session), theirs)
-        for name, way in self._chosen(other_ways(other, example), example.way // 50):
+        for name, way in self._chosen(every_way(other, example), example.way // 50):
             self._said(f"{name} by another", way, theirs)
 
     def _cached(self, package: str, unseen: frozenset[str]) -> None:

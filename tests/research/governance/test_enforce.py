@@ -37,8 +37,7 @@ from research.store import (
 from research.store.catalog import labels
 from research.store.catalog.item_writes import put_items
 from tests.pace import draws
-from tests.research.governance.governed_index import EVERYTHING, EXAMPLE, GovernedIndex
-from tests.research.governance.test_ways_out import policy_of
+from tests.research.governance.governed_index import EVERYTHING, EXAMPLE, GovernedIndex, policy_of
 from tests.research.store.memory_making import tell, told
 
 OWNER, ANNA = Principal("me", owner=True), Principal("anna", "anna")

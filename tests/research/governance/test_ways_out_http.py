@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,9 +18,11 @@ from research.settings import Settings
 from research.sources import CONTEXT_TYPES
 from research.store import IndexPaths
 from tests.loopback import Call, Serving
-from tests.research.governance.test_ways_out import ASKED, leaks, policy_of, shingles_of
+from tests.research.governance.governed_index import policy_of
+from tests.research.sources.everything import EXPERIENCES
 from tests.served import Answer, Client, Served, served_here
 
+ASKED = "why do uploads stop and how often is a part sent again"
 HERS = "Eva's secret upload key is under the mat."
 SECOND = "The server closes connections that are idle for a minute."
 
@@ -29,6 +32,30 @@ def root(of_everything: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     return Path(shutil.copytree(of_everything, tmp_path / "index"))
+
+
+def shingles(root: Path) -> set[str]:
+    """Every three words that stand together in something that is stored, and the names of things."""
+    with Index(root) as index, index.catalog.snapshot() as reader:
+        texts = [str(row[0]) for row in reader.connection.execute("SELECT text FROM items")]
+        texts += [str(row[0]) for row in reader.connection.execute("SELECT text FROM memories")]
+        texts += [index.documents.markdown(info.doc_id) or "" for info in index.documents.list()]
+    texts += [text for told in EXPERIENCES for text in told.values()]
+    found = set()
+    for text in texts:
+        words = re.findall(r"\w+", text)
+        found |= {" ".join(three) for three in zip(words, words[1:], words[2:], strict=False)}
+    return found - {" ".join(three) for three in zip(*(ASKED.split()[n:] for n in range(3)), strict=False)}
+
+
+def leaks(root: Path, said: str) -> list[str]:
+    words = " ".join(re.findall(r"\w+", said))
+    return sorted(three for three in shingles(root) if f" {three} " in f" {words} ")
+
+
+def shingles_of(text: str) -> set[str]:
+    words = re.findall(r"\w+", text)
+    return {" ".join(three) for three in zip(words, words[1:], words[2:], strict=False)}
 
 
 def requests(doc_id: str) -> Iterator[tuple[str, str, Any]]:
