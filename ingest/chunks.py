@@ -39,7 +39,6 @@ def chunk_page(
     title: str,
     count: Count,
     window: int = 256,
-    special_tokens: int = SPECIAL_TOKENS,
 ) -> list[Chunk]:
     """The page's passages in reading order; no non-blank character of a block is left out, none is empty.
 
@@ -47,7 +46,7 @@ def chunk_page(
     """
     if window < MIN_WINDOW:
         raise ValueError(f"a window of {window} tokens is too small; at least {MIN_WINDOW} are needed")
-    chunker = _Chunker(page, title, count, window - special_tokens)
+    chunker = _Chunker(page, title, count, window - SPECIAL_TOKENS)
     for number, block in enumerate(page.blocks or tuple(_blocks_of(page.markdown))):
         if block.text.strip():
             chunker.add_block(number, block)

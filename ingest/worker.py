@@ -22,7 +22,7 @@ from ingest.chunks import chunk_page
 from ingest.jobs import NO_SPACE, NOT_OURS, UNREADABLE, Job, encode_page, fault_of, fields_of
 from ingest.ocr import choose_engine, ocr_need
 from ingest.pdf.mupdf import raster
-from ingest.pdf.reader import PdfReader, open_pdf
+from ingest.pdf.reader import PdfReader
 from research.encoders import TokenCounter, is_light, token_counter
 from research.errors import CtxError, DocumentError, is_full
 from research.lazy import switch_off
@@ -70,7 +70,7 @@ class Worker:
     def _read(self, job: Job) -> None:
         warnings: list[str] = []
         without_text = 0
-        with open_pdf(job.path) as document, job.output.open("w", encoding="utf-8") as output:
+        with PdfReader(job.path) as document, job.output.open("w", encoding="utf-8") as output:
             for page in document.pages(skip=job.skip_pages, progress=self._progress(document)):
                 line, error = self._encode(page, document, job)
                 output.write(line + "\n")
@@ -101,7 +101,7 @@ class Worker:
         shutil.rmtree(job.output, ignore_errors=True)  # from a try that was cut short
         job.output.mkdir(parents=True)
         drawn = []
-        with open_pdf(job.path) as document:
+        with PdfReader(job.path) as document:
             progress = self._progress(document)
             for number in range(1, document.num_pages + 1):
                 progress(number)
@@ -121,7 +121,7 @@ class Worker:
         if self._engine is None:
             self._engine = choose_engine(job.engine, language=job.language)
         wanted = set(job.pages).difference(job.skip_pages)
-        with open_pdf(job.path) as document:
+        with PdfReader(job.path) as document:
             progress = self._progress(document)
             for page in document.pages(skip=job.skip_pages, progress=progress):
                 need = ocr_need(page, force=job.force) if page.number in wanted else None

@@ -13,7 +13,7 @@ from PIL import Image
 
 from ingest.ocr import OcrNeed
 from ingest.ocr.engine import MAX_SIDE, OcrEngine, OcrLine, lines_on_page, regions
-from ingest.pdf.compose import list_block, prose_block, rows_block
+from ingest.pdf.compose import with_blocks, write_blocks
 from ingest.pdf.document import Vocabulary
 from ingest.pdf.mupdf import raster
 from ingest.pdf.paragraphs import Draft, draft_region
@@ -82,22 +82,11 @@ def blocks_of(lines: list[OcrLine], size: tuple[int, int]) -> list[Block]:
     """Paragraphs, lists and rows of a page's lines, in reading order. `size` is the image's, in pixels."""
     vocabulary = Vocabulary()
     vocabulary.add(line.text for line in lines)
-    blocks: list[Block] = []
-    for region in regions(lines, size):
-        items: list[Draft] = []
-        for draft in draft_region(region, code=False):
-            if items and draft.kind != "list":
-                blocks.append(list_block(items, _box_of(items, lines), vocabulary))
-                items = []
-            if draft.kind == "list":
-                items.append(draft)
-            elif draft.kind == "table":
-                blocks.append(rows_block(draft, _box_of([draft], lines)))
-            else:
-                blocks.append(prose_block(draft, _box_of([draft], lines), vocabulary))
-        if items:
-            blocks.append(list_block(items, _box_of(items, lines), vocabulary))
-    return [block for block in blocks if block.text]
+    return [
+        block
+        for region in regions(lines, size)
+        for block in write_blocks(draft_region(region, code=False), lambda drafts: _box_of(drafts, lines), vocabulary)
+    ]
 
 
 def _box_of(drafts: list[Draft], lines: list[OcrLine]) -> Box:
@@ -111,7 +100,7 @@ def _with_text(page: Page, blocks: list[Block]) -> Page:
     for picture in (block for block in page.blocks if block.kind == "picture"):
         at = next((i for i, block in enumerate(blocks) if block.box[1] > picture.box[1]), len(blocks))
         blocks.insert(at, replace(picture, text=""))
-    return _rewritten(page, blocks)
+    return with_blocks(page, blocks)
 
 
 def _with_picture_text(page: Page, box: Box, text: str) -> Page:
@@ -127,18 +116,7 @@ def _with_picture_text(page: Page, box: Box, text: str) -> Page:
         blocks[at] = replace(blocks[at], text=text)
     else:
         blocks.append(Block("picture", text, box))
-    return _rewritten(page, blocks)
-
-
-def _rewritten(page: Page, blocks: list[Block]) -> Page:
-    return replace(
-        page,
-        markdown="\n\n".join(block.text for block in blocks if block.text),
-        num_headings=sum(block.kind == "heading" for block in blocks),
-        num_tables=sum(block.kind == "table" for block in blocks),
-        num_pictures=sum(block.kind == "picture" for block in blocks),
-        blocks=tuple(blocks),
-    )
+    return with_blocks(page, blocks)
 
 
 def _is_known(line: OcrLine, blocks: tuple[Block, ...]) -> bool:

@@ -1,4 +1,4 @@
-"""PDF files to pages: open with `reader.open_pdf`, read with `PdfReader.pages()`."""
+"""PDF files to pages: open with `reader.PdfReader`, read with `PdfReader.pages()`."""
 
 READER_VERSION: int = 2
 """Raised when the same file would give other pages; the next run reads such documents again. It stands here, apart from

@@ -6,7 +6,9 @@ The outline gives a heading's level where it names it, else the font does.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
 from statistics import median
 from typing import Any
@@ -225,7 +227,7 @@ class Composer:
 
     def compose(self, raw: RawPage, page: Any) -> Page:
         """The page as it will be stored. `page` is PyMuPDF's, where there may be ruled tables on it."""
-        kept, _ = self.stats.headers_footers.split(raw)
+        kept = self.stats.headers_footers.without(raw)
         tables = find_ruled_tables(page, kept, self.stats.vocabulary) if page is not None and not raw.rotated else []
         drafts = self._drafts(kept, tables)
         pieces = _with_tables(drafts, tables)
@@ -236,19 +238,8 @@ class Composer:
         )
         blocks = self._blocks(pieces, levels, raw)
         path, parent = self._section(raw.number, blocks)
-        blocks = _with_pictures(blocks, raw)
-        return Page(
-            number=raw.number,
-            markdown="\n\n".join(block.text for block in blocks if block.text),
-            label=raw.label,
-            section_path=path,
-            parent_heading=parent,
-            num_headings=sum(block.kind == "heading" for block in blocks),
-            num_tables=sum(block.kind == "table" for block in blocks),
-            num_pictures=sum(block.kind == "picture" for block in blocks),
-            blocks=tuple(blocks),
-            painted=raw.painted,
-        )
+        empty = Page(raw.number, "", raw.label, path, parent, painted=raw.painted)
+        return with_blocks(empty, _with_pictures(blocks, raw))
 
     def _drafts(self, lines: list[Line], tables: list[RuledTable]) -> list[Draft]:
         taken = frozenset().union(*(table.lines for table in tables)) if tables else frozenset[int]()
@@ -259,36 +250,13 @@ class Composer:
         return _joined(drafts, self.stats.vocabulary)
 
     def _blocks(self, pieces: list[Piece], levels: dict[int, int], raw: RawPage) -> list[Block]:
-        blocks: list[Block] = []
-        items: list[Draft] = []
-        vocabulary = self.stats.vocabulary
-
         def place(box: Box) -> Box:
             return fractions(box, raw.width, raw.height)
 
-        for index, piece in enumerate(pieces):
-            is_item = isinstance(piece, Draft) and piece.kind == "list" and index not in levels
-            if items and not is_item:
-                blocks.append(list_block(items, place(_box_of(items)), vocabulary))
-                items = []
-            if isinstance(piece, RuledTable):
-                blocks.append(Block("table", piece.markdown, place(piece.box)))
-            elif is_item:
-                items.append(piece)
-            else:
-                blocks.append(self._block(piece, levels.get(index, 0), place(_box_of([piece]))))
-        if items:
-            blocks.append(list_block(items, place(_box_of(items)), vocabulary))
-        return _swept([block for block in blocks if block.text])
-
-    def _block(self, draft: Draft, level: int, box: Box) -> Block:
-        if level:
-            return Block("heading", f"{'#' * level} {_heading_text(draft, self.stats.vocabulary)}", box, level)
-        if draft.kind == "code":
-            return _code_block(draft, box)
-        if draft.kind == "table":
-            return rows_block(draft, box)
-        return prose_block(draft, box, self.stats.vocabulary)
+        placed = [
+            piece if isinstance(piece, Draft) else Block("table", piece.markdown, place(piece.box)) for piece in pieces
+        ]
+        return _swept(write_blocks(placed, lambda drafts: place(_box_of(drafts)), self.stats.vocabulary, levels))
 
     def _section(self, number: int, blocks: list[Block]) -> tuple[str, str]:
         headings: list[tuple[bool, int, str]] = []
@@ -299,6 +267,58 @@ class Composer:
             else:
                 leading = False
         return advance(self.sections, self.outline, number, headings)
+
+
+def write_blocks(
+    pieces: Sequence[Draft | Block],
+    box_of: Callable[[list[Draft]], Box],
+    vocabulary: Vocabulary,
+    levels: Mapping[int, int] | None = None,
+) -> list[Block]:
+    """Write drafts as blocks, a run of list items as one; blocks among them stay. `levels`: of those that are headings,
+    by their index."""
+    levels = levels or {}
+    blocks: list[Block] = []
+    for is_list, run in groupby(enumerate(pieces), lambda each: _is_item(each[1]) and each[0] not in levels):
+        group = list(run)
+        if is_list:
+            items = [piece for _, piece in group if isinstance(piece, Draft)]
+            blocks.append(_list_block(items, box_of(items), vocabulary))
+            continue
+        for index, piece in group:
+            blocks.append(
+                piece if isinstance(piece, Block) else _block(piece, levels.get(index, 0), box_of([piece]), vocabulary)
+            )
+    return [block for block in blocks if block.text]
+
+
+def _is_item(piece: Draft | Block) -> bool:
+    return isinstance(piece, Draft) and piece.kind == "list"
+
+
+def _block(draft: Draft, level: int, box: Box, vocabulary: Vocabulary) -> Block:
+    if draft.kind == "code" and not level:
+        return _code_block(draft, box)
+    if draft.kind == "table" and not level:  # unruled rows: each a line, so that a label and its figures stay together
+        return Block("table", "\n".join(_shrink_leaders(row.text) for row in draft.rows), box)
+    text = _text_of(draft, vocabulary)
+    if level:
+        return Block("heading", f"{'#' * level} {text}", box, level)
+    # What is no heading on the page must not turn into one here.
+    return Block("paragraph", f"\\{text}" if _LIKE_HEADING.match(text) else text, box)
+
+
+def with_blocks(page: Page, blocks: Sequence[Block]) -> Page:
+    """Return a page with these blocks, and what is told of them."""
+    kinds = Counter(block.kind for block in blocks)
+    return replace(
+        page,
+        markdown="\n\n".join(block.text for block in blocks if block.text),
+        num_headings=kinds["heading"],
+        num_tables=kinds["table"],
+        num_pictures=kinds["picture"],
+        blocks=tuple(blocks),
+    )
 
 
 def _parted(region: Region, tables: list[RuledTable]) -> list[Region]:
@@ -390,7 +410,7 @@ def _box_of(drafts: list[Draft]) -> Box:
     return union([(row.x0, row.y0, row.x1, row.y1) for draft in drafts for row in draft.rows])
 
 
-def _heading_text(draft: Draft, vocabulary: Vocabulary | None) -> str:
+def _text_of(draft: Draft, vocabulary: Vocabulary) -> str:
     return _shrink_leaders(join_lines((row.text for row in draft.rows), vocabulary))
 
 
@@ -399,18 +419,7 @@ def _shrink_leaders(text: str) -> str:
     return _LEADERS.sub(r"\1\1\1", text)
 
 
-def prose_block(draft: Draft, box: Box, vocabulary: Vocabulary | None) -> Block:
-    text = _heading_text(draft, vocabulary)
-    # What is no heading on the page must not turn into one here.
-    return Block("paragraph", f"\\{text}" if _LIKE_HEADING.match(text) else text, box)
-
-
-def rows_block(draft: Draft, box: Box) -> Block:
-    """Unruled rows: each visual row a line, so that a label and its figures stay together."""
-    return Block("table", "\n".join(_shrink_leaders(row.text) for row in draft.rows), box)
-
-
-def list_block(drafts: list[Draft], box: Box, vocabulary: Vocabulary | None) -> Block:
+def _list_block(drafts: list[Draft], box: Box, vocabulary: Vocabulary) -> Block:
     """A run of list items, indented by where they stand."""
     size = max(drafts[0].rows[0].size, 1.0)
     edges: list[float] = []
@@ -420,11 +429,11 @@ def list_block(drafts: list[Draft], box: Box, vocabulary: Vocabulary | None) -> 
     items = []
     for draft in drafts:
         depth = max(index for index, edge in enumerate(edges) if edge <= draft.rows[0].x0)
-        items.append("  " * min(depth, 3) + _item(_heading_text(draft, vocabulary)))
+        items.append("  " * min(depth, 3) + _item_text(_text_of(draft, vocabulary)))
     return Block("list", "\n".join(items), box)
 
 
-def _item(text: str) -> str:
+def _item_text(text: str) -> str:
     marker = marker_of(text)
     if marker[:1].isdigit():
         return text

@@ -271,8 +271,8 @@ class HeadersFooters:
         counter.update(key for key in keys if key in counter or len(counter) < _MAX_KEYS)
         self.offsets.update(o for o in offsets if o in self.offsets or len(self.offsets) < _MAX_KEYS)
 
-    def split(self, page: RawPage) -> tuple[list[Line], list[Line]]:
-        """The page's lines that stay, and those that run through the document. Never leaves a page without text."""
+    def without(self, page: RawPage) -> list[Line]:
+        """Return the page's lines without those that run through the document. Never leaves a page without text."""
         margin = _margin_lines(page)
         numbers = {id(line) for _, row, line in margin if row < 2 and self._is_number(line, page)}
         lowest = _last_alone(page)
@@ -288,10 +288,9 @@ class HeadersFooters:
             if key and (self._repeats(key) or ((band, row) in numbered and self._seen(key) > 1)):
                 repeated.add(id(line))
         for gone in (numbers | repeated, numbers):
-            kept = [line for line in page.lines if id(line) not in gone]
-            if kept:
-                return kept, [line for line in page.lines if id(line) in gone]
-        return list(page.lines), []
+            if kept := [line for line in page.lines if id(line) not in gone]:
+                return kept
+        return list(page.lines)
 
     def _seen(self, key: Key) -> int:
         return self.repeats[0][key] + self.repeats[1][key]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from research.boxes import Box
 
@@ -31,8 +31,7 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 _RTL = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]")
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """A run of text on one baseline, in points from the top left of the page as displayed."""
 
     text: str
@@ -59,8 +58,7 @@ class Line:
         return (self.y0 + self.y1) / 2
 
 
-@dataclass(frozen=True, slots=True)
-class RawPage:
+class RawPage(NamedTuple):
     """What one page gave: its lines in the order of the content stream, picture boxes, and whether it is ruled."""
 
     number: int

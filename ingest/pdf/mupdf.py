@@ -8,7 +8,6 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -243,7 +242,7 @@ def _lines(blocks: Iterable[dict[str, Any]], turn: Any) -> list[Line]:
             if key in seen and len(line.text) > 1:
                 continue
             seen.add(key)
-            lines.append(line if len(line.text) <= room else replace(line, text=line.text[:room]))
+            lines.append(line if len(line.text) <= room else line._replace(text=line.text[:room]))
             room -= len(line.text)
             if room <= 0 or len(lines) >= _MAX_LINES:
                 return lines

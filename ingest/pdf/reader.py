@@ -49,7 +49,8 @@ _NO_TITLE = re.compile(
 
 
 class PdfReader:
-    """An open PDF. Use as a context manager; `pages()` may be called once or again."""
+    """An open PDF. Use as a context manager; `pages()` may be called once or again. Raises `DocumentError` with a code:
+    encrypted, damaged, not_a_pdf, empty, no_pages, unreadable."""
 
     def __init__(self, path: Path) -> None:
         self._document = open_document(path)
@@ -182,11 +183,6 @@ class PdfReader:
             self.warnings.append(f"page {raw.number}: text beyond {MAX_CHARACTERS:,} characters is left out")
 
 
-def open_pdf(path: Path) -> PdfReader:
-    """Open a PDF, or raise `DocumentError` with a code: encrypted, damaged, not_a_pdf, empty, no_pages, unreadable."""
-    return PdfReader(path)
-
-
 def _failed_page(number: int, reason: str) -> RawPage:
     return RawPage(number, 0.0, 0.0, "", rotated=False, lines=(), pictures=(), ruled=False, error=reason)
 
@@ -198,11 +194,7 @@ class _PageBuffer:
         self._file: IO[bytes] = tempfile.SpooledTemporaryFile(max_size=_BUFFER_IN_MEMORY)  # noqa: SIM115 - closed by close()
 
     def append(self, page: RawPage) -> None:
-        lines = [
-            (ln.text, ln.x0, ln.y0, ln.x1, ln.y1, ln.size, ln.bold, ln.mono, ln.block, ln.upright) for ln in page.lines
-        ]
-        head = (page.number, page.width, page.height, page.label, page.rotated)
-        data = marshal.dumps((head, lines, page.pictures, (page.ruled, page.error, page.painted)))
+        data = marshal.dumps(tuple(page._replace(lines=tuple(map(tuple, page.lines)))))  # type: ignore[arg-type]
         self._file.write(len(data).to_bytes(8, "big") + data)
 
     def __iter__(self) -> Iterator[RawPage]:
@@ -212,9 +204,9 @@ class _PageBuffer:
             size = int.from_bytes(self._file.read(8), "big")
             if not size:
                 return
-            (number, width, height, label, rotated), lines, pictures, rest = marshal.loads(self._file.read(size))
             position += 8 + size
-            yield RawPage(number, width, height, label, rotated, tuple(Line(*line) for line in lines), pictures, *rest)
+            page = RawPage._make(marshal.loads(self._file.read(size)))
+            yield page._replace(lines=tuple(map(Line._make, page.lines)))
 
     def close(self) -> None:
         self._file.close()

@@ -11,7 +11,7 @@ import bombs
 import pytest
 from bounded import Bounded, ingest
 
-from ingest.pdf.reader import open_pdf
+from ingest.pdf.reader import PdfReader
 from tests.in_process import run_in_process
 
 LEAST = ("added", "")
@@ -74,7 +74,7 @@ def test_a_few_bombs_cost_themselves_at_most(tmp_path: Path) -> None:
 
 def test_a_page_of_a_book_s_length_is_kept_in_part_and_told(tmp_path: Path) -> None:
     (tmp_path / "much.pdf").write_bytes(bombs.much_text(0.2))
-    with open_pdf(tmp_path / "much.pdf") as reader:
+    with PdfReader(tmp_path / "much.pdf") as reader:
         [page] = reader.pages()
         assert reader.warnings == ["page 1: text beyond 100,000 characters is left out"]
     assert 90_000 < len(page.markdown) < 120_000

@@ -14,7 +14,7 @@ from ingest.ocr import OcrNeed, choose_engine, ocr_need
 from ingest.ocr.engine import MAX_SIDE, OcrEngine, OcrLine
 from ingest.ocr.page import OcrResult, Render, blocks_of, ocr_page, read_page, render
 from ingest.ocr.tesseract import TesseractEngine
-from ingest.pdf.reader import open_pdf
+from ingest.pdf.reader import PdfReader
 from research.boxes import Box, turned_back
 from research.records import Block, FailedPage, Page
 
@@ -46,7 +46,7 @@ def shown(image: Image.Image) -> Render:
 
 
 def read(path: Path, engine: OcrEngine, page: Page, need: OcrNeed = WHOLE) -> OcrResult | FailedPage:
-    with open_pdf(path) as document:
+    with PdfReader(path) as document:
         return ocr_page(page, need, document.raw_page(page.number), engine, lambda _: None)
 
 
@@ -175,7 +175,7 @@ def page_with_picture(path: Path, *, caption: str = "") -> Page:
             page.insert_text((160, 330), caption, fontsize=10)
         page.insert_textbox((60, 500, 540, 700), "After the storm nothing was exported from here any more. " * 5)
         document.save(path)
-    with open_pdf(path) as reader:
+    with PdfReader(path) as reader:
         return next(iter(reader.pages()))
 
 
@@ -228,7 +228,7 @@ def test_a_figure_that_also_stands_in_the_text_is_kept_in_its_picture() -> None:
 def test_a_scanned_page_is_read(engine: OcrEngine, tmp_path: Path) -> None:
     words = [draw(300, 100, [(20, 50, text)], size=16) for text in ("Harbour master", "Timber exports")]
     path = scan(tmp_path / "scan.pdf", [words[0], Image.new("L", (300, 100), 255), words[1]], width=300, height=100)
-    with open_pdf(path) as reader:
+    with PdfReader(path) as reader:
         pages = list(reader.pages())
     assert [ocr_need(page) for page in pages] == [WHOLE] * 3
     results = [read(path, engine, page) for page in pages]

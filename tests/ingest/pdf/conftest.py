@@ -9,7 +9,7 @@ from typing import Any
 import pymupdf
 import pytest
 
-from ingest.pdf.reader import open_pdf
+from ingest.pdf.reader import PdfReader
 from research.records import Page
 
 Draw = Callable[[Any], None]
@@ -25,7 +25,7 @@ def read(tmp_path: Path) -> Callable[..., list[Page]]:
         draw(document)
         document.save(path, **save)
         document.close()
-        with open_pdf(path) as reader:
+        with PdfReader(path) as reader:
             return list(reader.pages())
 
     return build

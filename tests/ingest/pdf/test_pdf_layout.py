@@ -11,7 +11,7 @@ import pymupdf
 import pytest
 from pdf_tools import PROSE, add_lines, wrapped
 
-from ingest.pdf.reader import open_pdf
+from ingest.pdf.reader import PdfReader
 from research.records import Page
 
 Read = Callable[..., list[Page]]
@@ -199,7 +199,7 @@ def test_nothing_is_lost_or_invented(tmp_path: Path) -> None:
     document = pymupdf.open()
     document.new_page().insert_htmlbox((60, 60, 540, 780), html)
     document.save(tmp_path / "a.pdf")
-    with open_pdf(tmp_path / "a.pdf") as reader:
+    with PdfReader(tmp_path / "a.pdf") as reader:
         for page in reader.pages():
             plain = Counter(char for char in document[page.number - 1].get_text() if char.isalnum())
             written = Counter(char for char in page.markdown if char.isalnum())
@@ -232,7 +232,7 @@ def test_memory_does_not_grow_with_pages(tmp_path: Path) -> None:
         add_lines(document.new_page(), 72, 90, wrapped(PROSE * 3, 80))
     document.save(tmp_path / "a.pdf")
     document.close()
-    with open_pdf(tmp_path / "a.pdf") as reader:
+    with PdfReader(tmp_path / "a.pdf") as reader:
         tracemalloc.start()
         count = sum(1 for _ in reader.pages())
         peak = tracemalloc.get_traced_memory()[1]

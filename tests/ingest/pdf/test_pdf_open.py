@@ -13,7 +13,7 @@ import pytest
 
 from ingest.jobs import Fault
 from ingest.pdf.mupdf import raster
-from ingest.pdf.reader import PdfReader, open_pdf
+from ingest.pdf.reader import PdfReader
 from research.errors import DocumentError
 
 
@@ -26,7 +26,7 @@ def make(path: Path, pages: int = 3, **save: Any) -> Path:
 
 
 def code_of(path: Path) -> str:
-    with pytest.raises(DocumentError) as caught, open_pdf(path) as reader:
+    with pytest.raises(DocumentError) as caught, PdfReader(path) as reader:
         list(reader.pages())
     assert "\n" not in caught.value.message
     return caught.value.code
@@ -41,7 +41,7 @@ def test_content_counts_not_the_name(tmp_path: Path) -> None:
     (tmp_path / "page.pdf").write_text("<html><body>no</body></html>")
     assert code_of(tmp_path / "page.pdf") == "not_a_pdf"
     renamed = make(tmp_path / "a.pdf").rename(tmp_path / "a.txt")
-    with open_pdf(renamed) as reader:
+    with PdfReader(renamed) as reader:
         assert reader.num_pages == 3
 
 
@@ -56,7 +56,7 @@ def test_a_path_through_a_file(tmp_path: Path) -> None:
 
 def test_a_path_whose_bytes_are_no_text(tmp_path: Path) -> None:
     path = make(tmp_path / "a.pdf").rename(os.fsdecode(os.fsencode(tmp_path) + b"/-a\xff b.pdf"))
-    with open_pdf(path) as reader:
+    with PdfReader(path) as reader:
         assert reader.num_pages == 3
 
 
@@ -65,7 +65,7 @@ def test_a_password(tmp_path: Path) -> None:
     locked = make(tmp_path / "a.pdf", encryption=kind, user_pw="u", owner_pw="o")
     assert code_of(locked) == "encrypted"
     owner_only = make(tmp_path / "b.pdf", encryption=kind, owner_pw="o")
-    with open_pdf(owner_only) as reader:
+    with PdfReader(owner_only) as reader:
         assert [page.markdown for page in reader.pages()][2] == "This is sheet 3 of the sample."
 
 
@@ -76,7 +76,7 @@ def test_damage(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "half.pdf").write_bytes(whole[: len(whole) // 2])
     assert code_of(tmp_path / "half.pdf") == "damaged"
     (tmp_path / "most.pdf").write_bytes(whole[:-300])  # its cross-reference table is gone
-    with open_pdf(tmp_path / "most.pdf") as reader:
+    with PdfReader(tmp_path / "most.pdf") as reader:
         assert [page.number for page in reader.pages()] == list(range(1, 41))
         assert reader.warnings == ["the PDF was damaged and has been repaired"]
     assert capfd.readouterr() == ("", "")
@@ -85,7 +85,7 @@ def test_damage(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
 def test_junk_in_front_is_forgiven(tmp_path: Path) -> None:
     whole = make(tmp_path / "a.pdf").read_bytes()
     (tmp_path / "b.pdf").write_bytes(b"\x00junk\n" * 50 + whole)
-    with open_pdf(tmp_path / "b.pdf") as reader:
+    with PdfReader(tmp_path / "b.pdf") as reader:
         assert len(list(reader.pages())) == 3
 
 
@@ -101,7 +101,7 @@ def test_a_broken_page_costs_that_page_only(tmp_path: Path) -> None:
     document.update_object(document.page_xref(1), "<< /Type /Page /MediaBox (none) /Contents 999 0 R >>")
     (tmp_path / "b.pdf").write_bytes(document.tobytes())
     document.close()
-    with open_pdf(tmp_path / "b.pdf") as reader:
+    with PdfReader(tmp_path / "b.pdf") as reader:
         pages = list(reader.pages())
     assert [page.number for page in pages] == list(range(1, len(pages) + 1))
     assert "sheet 1" in pages[0].markdown
@@ -120,7 +120,7 @@ def with_empty_branch(path: Path, pages: int) -> Path:
 
 
 def test_pages_that_fail_are_reported(tmp_path: Path) -> None:
-    with open_pdf(with_empty_branch(tmp_path / "a.pdf", 2)) as reader:
+    with PdfReader(with_empty_branch(tmp_path / "a.pdf", 2)) as reader:
         pages = list(reader.pages())
     assert [page.error for page in pages] == ["", "", "the page is damaged"]
     assert pages[2].markdown == "" and pages[2].number == 3
@@ -152,7 +152,7 @@ def test_a_slip_of_ours_is_never_the_files_fault(slip: str, tmp_path: Path, monk
 
     monkeypatch.setattr(slip, slips)
     told = ""
-    with open_pdf(tmp_path / "a.pdf") as reader:
+    with PdfReader(tmp_path / "a.pdf") as reader:
         try:
             pages = list(reader.pages())
         except Fault as error:
@@ -170,13 +170,13 @@ def test_a_slip_of_ours_around_drawing_is_not_a_page_that_cannot_be_drawn(
         {}["a key that is not there"]
 
     monkeypatch.setattr("ingest.pdf.mupdf.placed", slips)
-    with open_pdf(make(tmp_path / "a.pdf")) as reader, pytest.raises(KeyError):
+    with PdfReader(make(tmp_path / "a.pdf")) as reader, pytest.raises(KeyError):
         raster(reader.raw_page(1), longest=100)
 
 
 def test_skip_and_progress(tmp_path: Path) -> None:
     heard: list[int] = []
-    with open_pdf(make(tmp_path / "a.pdf")) as reader:
+    with PdfReader(make(tmp_path / "a.pdf")) as reader:
         pages = list(reader.pages(skip={2}, progress=heard.append))
     assert [bool(page.error) for page in pages] == [False, True, False]
     assert heard == [1, 2, 3, 1, 2, 3]
@@ -192,7 +192,7 @@ def test_labels_are_printed_numbers_are_physical(tmp_path: Path) -> None:
         [{"startpage": 0, "style": "r", "firstpagenum": 1}, {"startpage": 2, "style": "D", "firstpagenum": 1}]
     )
     document.save(tmp_path / "a.pdf")
-    with open_pdf(tmp_path / "a.pdf") as reader:
+    with PdfReader(tmp_path / "a.pdf") as reader:
         pages = list(reader.pages())
     assert [page.number for page in pages] == [1, 2, 3, 4, 5]
     assert [page.label for page in pages] == ["i", "ii", "1", "2", "3"]
@@ -222,7 +222,7 @@ def test_title(tmp_path: Path, given: str, title: str) -> None:
     page.insert_text((72, 140), "and a smaller one below it.")
     document.set_metadata({"title": given})
     document.save(tmp_path / "a.pdf")
-    with open_pdf(tmp_path / "a.pdf") as reader:
+    with PdfReader(tmp_path / "a.pdf") as reader:
         assert reader.title == title
 
 
