@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from research.boxes import Box, area, overlap, touches, union
 from research.errors import CtxError, UsageError
@@ -28,8 +28,6 @@ _TOUCHING = 0.005
 _BROKEN = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffd\ue000-\uf8ff\U000f0000-\U000ffffd\U00100000-\U0010fffd]"
 )
-
-Reason = Literal["no text", "broken glyphs", "pictures", "forced"]
 
 
 def choose_engine(wanted: str = "auto", *, language: str = "", threads: int = 1) -> OcrEngine:
@@ -60,10 +58,8 @@ def choose_engine(wanted: str = "auto", *, language: str = "", threads: int = 1)
 
 @dataclass(frozen=True, slots=True)
 class OcrNeed:
-    """What to read of one page: the whole of it, or the pictures in `boxes`, largest first."""
+    """What to read of one page: the pictures in `boxes`, largest first; without any, the whole of it."""
 
-    kind: Literal["page", "pictures"]
-    reason: Reason
     boxes: tuple[Box, ...] = ()
 
 
@@ -72,16 +68,16 @@ def ocr_need(page: Page, *, force: bool = False) -> OcrNeed | None:
     if page.error:
         return None
     if force:
-        return OcrNeed("page", "forced")
+        return OcrNeed()
     text = "".join(block.text for block in page.blocks) or page.markdown
     characters = len("".join(text.split()))
     if characters < _FEW_CHARACTERS:
         # Pictures, slices of pictures, letters drawn as outlines: what is painted may be text. Blank paper is not.
-        return OcrNeed("page", "no text") if page.painted else None
+        return OcrNeed() if page.painted else None
     if characters >= _ENOUGH_TO_JUDGE and count_broken(text) > _BROKEN_SHARE * characters:
-        return OcrNeed("page", "broken glyphs")
+        return OcrNeed()
     boxes = _pictures_to_read(page.blocks, characters)
-    return OcrNeed("pictures", "pictures", boxes) if boxes else None
+    return OcrNeed(boxes) if boxes else None
 
 
 def count_broken(text: str) -> int:

@@ -59,7 +59,7 @@ def ocr_page(
 
 def read_page(page: Page, need: OcrNeed, render: Render, engine: OcrEngine) -> OcrResult:
     """Read what the page needs. Where nothing can be read the page comes back as it was. Raises `OcrError`."""
-    if need.kind == "page":
+    if not need.boxes:
         image = render(None, engine.page_side)
         lines = engine.read(image)
         read = _with_text(page, blocks_of(lines, image.size)) if lines else page

@@ -187,6 +187,11 @@ def test_a_missing_language_names_the_command(fake_tesseract: FakeTesseract, mon
     assert TesseractEngine(language="deu").language == "deu"
     assert TesseractEngine(language="deu, eng").language == "deu+eng"
     assert TesseractEngine().language == "eng"
+    with pytest.raises(CtxError) as error:
+        TesseractEngine(language="deu;reboot")
+    assert "reboot" not in error.value.hint, "what cannot be a language is no part of a command"
+    fake_tesseract.write("exit 1", languages="osd fra")
+    assert TesseractEngine().language == "fra", "without English the installed one is taken"
 
 
 def test_a_language_needs_tesseract(fake_tesseract: FakeTesseract, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,18 +203,6 @@ def test_a_language_needs_tesseract(fake_tesseract: FakeTesseract, monkeypatch: 
     with pytest.raises(UsageError, match="cannot be told a language") as wrong:
         choose_engine("rapidocr", language="deu")
     assert "--ocr-engine tesseract" in wrong.value.hint
-
-
-def test_what_cannot_be_a_language_is_no_part_of_a_command(fake_tesseract: FakeTesseract) -> None:
-    fake_tesseract.write("exit 1", languages="eng")
-    with pytest.raises(CtxError) as error:
-        TesseractEngine(language="deu;reboot")
-    assert "reboot" not in error.value.hint
-
-
-def test_without_english_the_installed_language_is_taken(fake_tesseract: FakeTesseract) -> None:
-    fake_tesseract.write("exit 1", languages="osd fra")
-    assert TesseractEngine().language == "fra"
 
 
 def test_a_failing_tesseract_tells_its_reason(fake_tesseract: FakeTesseract) -> None:
@@ -265,25 +258,19 @@ def test_a_wide_gap_cuts_a_line(fake_tesseract: FakeTesseract) -> None:
     assert lines[1].box[0] == pytest.approx(0.6)
 
 
-def test_specks_and_texture_are_dropped(fake_tesseract: FakeTesseract) -> None:
-    lines = told(
-        fake_tesseract,
-        tsv(
-            (1, 50, 50, 60, 20, 93, "Harbour"),
-            (1, 115, 50, 5, 20, 22, "|"),
-            (2, 50, 100, 60, 20, 21, "heetewe"),
-            (3, 50, 150, 10, 20, 48, "a"),
-            (3, 65, 150, 10, 20, 52, "“>"),
-            (4, 50, 200, 10, 20, 91, "7"),
-            (5, 50, 250, 90, 20, 68, "Löschboot"),
-        ),
-    )
-    assert [line.text for line in lines] == ["Harbour", "7", "Löschboot"]
-
-
-def test_quotes_and_bad_bytes_in_the_table_do_no_harm(fake_tesseract: FakeTesseract) -> None:
-    lines = told(fake_tesseract, tsv((1, 50, 50, 60, 20, 93, '"Harbour'), (2, 50, 90, 60, 20, 93, "master\x1b[31m")))
-    assert [line.text for line in lines] == ['"Harbour', "master[31m"]
+def test_specks_texture_and_bad_bytes_are_dropped(fake_tesseract: FakeTesseract) -> None:
+    words = [
+        (1, 50, 60, 93, '"Harbour'),
+        (1, 115, 5, 22, "|"),
+        (2, 50, 60, 21, "heetewe"),
+        (3, 50, 10, 48, "a"),
+        (3, 65, 10, 52, "“>"),
+        (4, 50, 10, 91, "7"),
+        (5, 50, 90, 68, "Löschboot"),
+        (6, 50, 60, 93, "master\x1b[31m"),
+    ]
+    lines = told(fake_tesseract, tsv(*((row, x, 50 * row, wide, 20, sure, text) for row, x, wide, sure, text in words)))
+    assert [line.text for line in lines] == ['"Harbour', "7", "Löschboot", "master[31m"]
 
 
 @pytest.mark.parametrize("table", ["", "nothing of a table", TSV_HEAD, TSV_HEAD + "\n5\t1\t1"])

@@ -18,7 +18,7 @@ from ingest.pdf.reader import PdfReader
 from research.boxes import Box, turned_back
 from research.records import Block, FailedPage, Page
 
-WHOLE = OcrNeed("page", "no text")
+WHOLE = OcrNeed()
 LETTER = [
     (40.0, 50.0, "The harbour closed in March 1962 after"),
     (40.0, 66.0, "forty ships were lost in one night of un-"),
@@ -220,7 +220,7 @@ def test_a_figure_that_also_stands_in_the_text_is_kept_in_its_picture() -> None:
             Block("picture", "", (0, 0.5, 1, 1)),
         ),
     )
-    need = OcrNeed("pictures", "pictures", ((0, 0.5, 1, 1),))
+    need = OcrNeed(((0, 0.5, 1, 1),))
     told = Told(at(0, "1961"), at(4, "exports of 4,711 tonnes in 1961"))
     assert read_page(page, need, shown(Image.new("L", (100, 100))), told).page.blocks[1].text == "1961"
 

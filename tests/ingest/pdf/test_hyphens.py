@@ -106,9 +106,15 @@ def test_a_document_that_cuts_words_has_them_whole_again(read: Read) -> None:
         (("it was there-", "fore sold"), "it was therefore sold"),
         (("no infor\u2010", "mation"), "no information"),
         (("no infor\u00ad", "mation"), "no information"),
+        (("state-of-the-", "art"), "state-of-the-art"),
+        (("COVID-", "19"), "COVID-19"),
+        (("Anglo-", "Saxon"), "Anglo-Saxon"),
+        (("a range -", "wide"), "a range - wide"),
+        (("日本", "語です。", "Next"), "日本語です。 Next"),
+        (("도시로", "간 쥐"), "도시로 간 쥐"),
     ],
 )
-def test_common_english_without_any_help_from_the_document(lines: tuple[str, str], whole: str) -> None:
+def test_common_english_without_any_help_from_the_document(lines: tuple[str, ...], whole: str) -> None:
     assert join_lines(map(clean_text, lines)) == whole
 
 
@@ -130,6 +136,7 @@ def test_common_english_without_any_help_from_the_document(lines: tuple[str, str
         (("THE ANGLO-", "SAXON DESK"), "", "THE ANGLO-SAXON DESK"),
         (("the R-", "CNN model"), "The rcnn and the rcnn of it.", "the R-CNN model"),
         (("a blue plan-", "et turns"), "This planet is ours.", "a blue planet turns"),
+        (("all government-", "provided aid"), "Some government bodies provided it.", "all government-provided aid"),
     ],
 )
 def test_other_languages_and_longer_compounds(lines: tuple[str, str], elsewhere: str, whole: str) -> None:

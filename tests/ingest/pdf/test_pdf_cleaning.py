@@ -1,4 +1,4 @@
-"""Characters and hyphens."""
+"""Characters of a line."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.pdf.document import Vocabulary, join_lines
 from ingest.pdf.lines import clean_code, clean_text, is_rtl
 
 
@@ -22,27 +21,6 @@ def test_ligatures_bullets_and_composition() -> None:
 
 def test_code_keeps_its_spaces() -> None:
     assert clean_code("    if x:  # y\u00a0z") == "    if x:  # y z"
-
-
-def test_a_cut_word_is_joined() -> None:
-    assert join_lines(["the infor-", "mation"]) == "the information"
-    assert join_lines(["the infor\u2010", "mation"]) == "the information"
-
-
-def test_a_compound_keeps_its_hyphen() -> None:
-    vocabulary = Vocabulary()
-    vocabulary.add(["see the long-term debt", "some government bodies provided it all"])
-    assert join_lines(["all long-", "term debt"], vocabulary) == "all long-term debt"
-    assert join_lines(["all government-", "provided aid"], vocabulary) == "all government-provided aid"
-    assert join_lines(["state-of-the-", "art"]) == "state-of-the-art"
-    assert join_lines(["COVID-", "19"]) == "COVID-19"
-    assert join_lines(["Anglo-", "Saxon"]) == "Anglo-Saxon"
-    assert join_lines(["a range -", "wide"]) == "a range - wide"
-
-
-def test_scripts_without_spaces() -> None:
-    assert join_lines(["日本", "語です。", "Next"]) == "日本語です。 Next"
-    assert join_lines(["도시로", "간 쥐"]) == "도시로 간 쥐"
 
 
 def test_direction() -> None:

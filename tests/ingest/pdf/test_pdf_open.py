@@ -32,26 +32,24 @@ def code_of(path: Path) -> str:
     return caught.value.code
 
 
-def test_an_empty_file(tmp_path: Path) -> None:
-    (tmp_path / "a.pdf").write_bytes(b"")
-    assert code_of(tmp_path / "a.pdf") == "empty"
-
-
-def test_content_counts_not_the_name(tmp_path: Path) -> None:
+def test_what_is_no_pdf_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "empty.pdf").write_bytes(b"")
+    assert code_of(tmp_path / "empty.pdf") == "empty"
     (tmp_path / "page.pdf").write_text("<html><body>no</body></html>")
     assert code_of(tmp_path / "page.pdf") == "not_a_pdf"
-    renamed = make(tmp_path / "a.pdf").rename(tmp_path / "a.txt")
-    with PdfReader(renamed) as reader:
-        assert reader.num_pages == 3
+    for path in (tmp_path / "none.pdf", tmp_path, make(tmp_path / "a.pdf") / "b.pdf"):
+        assert code_of(path) == "unreadable"
+    whole = make(tmp_path / "a.pdf").read_bytes()
+    (tmp_path / "b.pdf").write_bytes(whole.replace(b"/Count 3", b"/Count 2000000000"))
+    assert code_of(tmp_path / "b.pdf") == "damaged", "two billion pages are not believed"
 
 
-def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
-    assert code_of(tmp_path / "none.pdf") == "unreadable"
-    assert code_of(tmp_path) == "unreadable"
-
-
-def test_a_path_through_a_file(tmp_path: Path) -> None:
-    assert code_of(make(tmp_path / "a.pdf") / "b.pdf") == "unreadable"
+def test_neither_name_nor_junk_in_front_matter(tmp_path: Path) -> None:
+    whole = make(tmp_path / "a.pdf").rename(tmp_path / "a.txt").read_bytes()
+    (tmp_path / "b.pdf").write_bytes(b"\x00junk\n" * 50 + whole)
+    for name in ("a.txt", "b.pdf"):
+        with PdfReader(tmp_path / name) as reader:
+            assert len(list(reader.pages())) == 3
 
 
 def test_a_path_whose_bytes_are_no_text(tmp_path: Path) -> None:
@@ -80,19 +78,6 @@ def test_damage(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
         assert [page.number for page in reader.pages()] == list(range(1, 41))
         assert reader.warnings == ["the PDF was damaged and has been repaired"]
     assert capfd.readouterr() == ("", "")
-
-
-def test_junk_in_front_is_forgiven(tmp_path: Path) -> None:
-    whole = make(tmp_path / "a.pdf").read_bytes()
-    (tmp_path / "b.pdf").write_bytes(b"\x00junk\n" * 50 + whole)
-    with PdfReader(tmp_path / "b.pdf") as reader:
-        assert len(list(reader.pages())) == 3
-
-
-def test_two_billion_pages_are_not_believed(tmp_path: Path) -> None:
-    whole = make(tmp_path / "a.pdf").read_bytes().replace(b"/Count 3", b"/Count 2000000000")
-    (tmp_path / "b.pdf").write_bytes(whole)
-    assert code_of(tmp_path / "b.pdf") == "damaged"
 
 
 def test_a_broken_page_costs_that_page_only(tmp_path: Path) -> None:
