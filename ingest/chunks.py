@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
-from research.boxes import WHOLE_PAGE, Box, union
+from research.boxes import Box, union
 from research.records import Block, Chunk, Page, Region
 from research.text import SENTENCE_BREAK, embedding_text
 
@@ -47,7 +47,7 @@ def chunk_page(
     if window < MIN_WINDOW:
         raise ValueError(f"a window of {window} tokens is too small; at least {MIN_WINDOW} are needed")
     chunker = _Chunker(page, title, count, window - SPECIAL_TOKENS)
-    for number, block in enumerate(page.blocks or tuple(_blocks_of(page.markdown))):
+    for number, block in enumerate(page.blocks):
         if block.text.strip():
             chunker.add_block(number, block)
     return chunker.finish()
@@ -306,13 +306,3 @@ def _join(parts: list[_Part]) -> tuple[str, tuple[Region, ...]]:
         last = part.block
     lead = len(text) - len(text.lstrip("\n"))
     return text.strip("\n"), tuple(Region(max(0, region.start - lead), region.box) for region in regions)
-
-
-def _blocks_of(markdown: str) -> Iterator[Block]:
-    # A reader that knows no boxes gives only markdown; its paragraphs still make blocks.
-    for text in re.split(r"\n(?:[^\S\n]*\n)+", markdown):
-        heading = re.match(r"#{1,6} ", text)
-        if heading:
-            yield Block("heading", text, WHOLE_PAGE, level=heading.end() - 1)
-        elif text.strip():
-            yield Block("paragraph", text, WHOLE_PAGE)

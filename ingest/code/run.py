@@ -106,16 +106,14 @@ def ingest_code(
     return run.summary
 
 
-def remove_paths(
-    index: HasPaths | IndexPaths, paths: Sequence[Path], *, wait: float = 0.0
-) -> list[tuple[str, int, int]]:
+def remove_paths(index: HasPaths | IndexPaths, paths: Sequence[Path]) -> list[tuple[str, int, int]]:
     """Take the code of files and folders out of an index, whether these are still there or not; they are not touched.
     Of each path how many files and pieces were removed."""
     where = index if isinstance(index, IndexPaths) else index.paths
     if not where.exists:
         raise where.nothing_found()
     removed: list[tuple[str, int, int]] = []
-    with write_lock(where, wait=wait), Catalog(where, writable=True) as catalog:
+    with write_lock(where), Catalog(where, writable=True) as catalog:
         for path in paths:
             parents = [parent.parent for parent in item_parents(catalog, KIND, below=_stored(path))]
             removed.append((_stored(path), len(parents), _remove(catalog, parents)))

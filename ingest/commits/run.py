@@ -90,11 +90,11 @@ def ingest_commits(
     return summary
 
 
-def remove_repositories(index: HasPaths | IndexPaths, paths: Sequence[Path], *, wait: float = 0.0) -> CommitsSummary:
+def remove_repositories(index: HasPaths | IndexPaths, paths: Sequence[Path]) -> CommitsSummary:
     """Take the commits of repositories out of an index, whether these are still there or not; they are not touched."""
     where = index if isinstance(index, IndexPaths) else index.paths
     summary = CommitsSummary()
-    with write_lock(where, wait=wait), Catalog(where, writable=True) as catalog:
+    with write_lock(where), Catalog(where, writable=True) as catalog:
         for path in paths:
             names = _known_names(catalog, path)
             shown = to_utf8(str(path))

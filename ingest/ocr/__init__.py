@@ -30,7 +30,7 @@ _BROKEN = re.compile(
 )
 
 
-def choose_engine(wanted: str = "auto", *, language: str = "", threads: int = 1) -> OcrEngine:
+def choose_engine(wanted: str = "auto", *, language: str = "") -> OcrEngine:
     """The engine asked for, or with "auto" tesseract where it works and rapidocr where not.
 
     `language` is tesseract's ("eng", "deu+eng") and needs tesseract: rapidocr has one model and cannot be told.
@@ -46,14 +46,14 @@ def choose_engine(wanted: str = "auto", *, language: str = "", threads: int = 1)
             hint="take tesseract (--ocr-engine tesseract), or leave the language out",
         )
     if wanted == "rapidocr":
-        return rapid.RapidEngine(threads=threads)
+        return rapid.RapidEngine()
     # A language that was asked for is never read by an engine that does not know it: what is missing is said.
     if wanted == "tesseract" or language:
         return tesseract.TesseractEngine(language=language)
     try:
         return tesseract.TesseractEngine()
     except CtxError:
-        return rapid.RapidEngine(threads=threads)
+        return rapid.RapidEngine()
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ _PADDING = 0.12  # of a box's height that the detector adds on every side
 class RapidEngine:
     """Reads with rapidocr. Its models are loaded at the first image. Raises `CtxError` where it is missing."""
 
-    def __init__(self, *, threads: int = 1) -> None:
+    def __init__(self) -> None:
         spec = find_spec("rapidocr")
         try:
             self.name = f"rapidocr {version('rapidocr')}"
@@ -41,7 +41,6 @@ class RapidEngine:
         if spec is None or spec.origin is None:
             raise CtxError("rapidocr is not installed", hint=f"install it with: {INSTALL}")
         self.page_side = _PAGE_SIDE
-        self._threads = threads
         self._models = Path(spec.origin).parent / "models"
         self._engine: Any = None
 
@@ -87,7 +86,7 @@ class RapidEngine:
                     "Det.limit_type": "max",
                     "Det.limit_side_len": _DETECTOR_SIDE,
                     "Rec.rec_batch_num": 1,  # lines of one batch are padded to the longest
-                    "EngineConfig.onnxruntime.intra_op_num_threads": self._threads,
+                    "EngineConfig.onnxruntime.intra_op_num_threads": 1,
                     "EngineConfig.onnxruntime.inter_op_num_threads": 1,
                     "EngineConfig.onnxruntime.enable_cpu_mem_arena": True,  # or a fifth of the time is system time
                 }

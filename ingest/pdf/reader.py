@@ -57,7 +57,7 @@ class PdfReader:
         self.warnings: list[str] = []
         self.faults: dict[int, Fault] = {}  # pages that our own code failed on
         self.num_pages = self._believable_count()
-        self._title: str | None = _metadata_title(self._document) or None
+        self.title = _metadata_title(self._document)  # else the largest words of the first page, once that was read
 
     def __enter__(self) -> Self:
         return self
@@ -66,14 +66,6 @@ class PdfReader:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-    @property
-    def title(self) -> str:
-        """The document's title; without one in its metadata, the largest words of its first page."""
-        if self._title is None:
-            raw = self._read(1)
-            self._title = "" if raw.error else _largest_text(raw)
-        return self._title
 
     def raw_page(self, number: int) -> Any:
         """PyMuPDF's own page, 1-based, for drawing; None if it cannot be had."""
@@ -176,9 +168,9 @@ class PdfReader:
 
     def _note(self, raw: RawPage) -> None:
         """Take from a page what concerns the whole document."""
-        if raw.number == 1 and self._title is None:
+        if raw.number == 1 and not self.title and not raw.error:
             # Not read apart: a first page that hangs must be known as the one that does.
-            self._title = "" if raw.error else _largest_text(raw)
+            self.title = _largest_text(raw)
         if is_full(raw):
             self.warnings.append(f"page {raw.number}: text beyond {MAX_CHARACTERS:,} characters is left out")
 

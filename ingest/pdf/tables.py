@@ -41,7 +41,7 @@ class RuledTable:
     lines: frozenset[int]
 
 
-def find_ruled_tables(page: Any, lines: list[Line], vocabulary: Vocabulary | None = None) -> list[RuledTable]:
+def find_ruled_tables(page: Any, lines: list[Line], vocabulary: Vocabulary) -> list[RuledTable]:
     """The sensible ruled tables of a page, from top to bottom. Drawings that cannot be read hold none."""
     try:
         with mupdf_errors():
@@ -101,7 +101,7 @@ def _splits(rule: RulingLine, line: Line, words: list[Word]) -> bool:
     return right - left < 0.4 * line.height
 
 
-def _fill(grid: Grid, words: list[Word], vocabulary: Vocabulary | None) -> Cells:
+def _fill(grid: Grid, words: list[Word], vocabulary: Vocabulary) -> Cells:
     """The words in the cells they stand in."""
     placed: dict[tuple[int, int], list[Word]] = {}
     for word in words:
@@ -146,7 +146,7 @@ def _text_lines(words: list[Word]) -> list[tuple[float, str]]:
     return texts
 
 
-def _rows_of(columns: list[list[tuple[float, str]]], vocabulary: Vocabulary | None) -> Cells:
+def _rows_of(columns: list[list[tuple[float, str]]], vocabulary: Vocabulary) -> Cells:
     """One ruled row: one row of the table, or several where a cell stacks figures that belong to labels beside it."""
     stacked = any(len(lines) > 1 and all(is_numeric(text) for _, text in lines) for lines in columns)
     if not stacked:

@@ -142,11 +142,6 @@ def test_code_breaks_between_lines_and_keeps_its_indents() -> None:
     assert lines_found == code.split("\n")
 
 
-def test_markdown_without_blocks_is_chunked_too() -> None:
-    chunks = chunks_of(Page(1, "# Top\n\nFirst.\n \nSecond."))
-    assert [chunk.text for chunk in chunks] == ["# Top\n\nFirst.\n\nSecond."]
-
-
 def test_a_blank_page_has_no_chunks() -> None:
     assert chunks_of(page_of(Block("picture", "", BOX), paragraph("  \n "))) == []
     assert chunks_of(Page(1, "")) == []
@@ -172,7 +167,7 @@ def test_counts_that_do_not_add_up_still_fit() -> None:
 
 def test_a_window_without_room_is_refused() -> None:
     with pytest.raises(ValueError, match="window"):
-        chunks_of(Page(1, "text"), window=8)
+        chunks_of(page_of(paragraph("text")), window=8)
 
 
 def counted(page: Page) -> int:

@@ -208,6 +208,7 @@ def test_title(tmp_path: Path, given: str, title: str) -> None:
     document.set_metadata({"title": given})
     document.save(tmp_path / "a.pdf")
     with PdfReader(tmp_path / "a.pdf") as reader:
+        list(reader.pages())
         assert reader.title == title
 
 
