@@ -11,7 +11,8 @@
     ├── BusyError            1  another process is writing the index
     ├── UntrustedError       1  something was found that is not the user's own, and was not used
     ├── IndexUnusableError   1  the index cannot be opened, read or written
-    │   └── NewerIndexError  1  it was written by a newer ctx
+    │   ├── NewerIndexError  1  it was written by a newer ctx
+    │   └── OlderIndexError  1  it was written by an older ctx
     ├── EncoderUnavailable   1  a model cannot run here
     │   └── EncoderNotAllowed 1  an index asks for one that the user has not allowed
     ├── AddressError         1  the address of a model does not answer as it should
@@ -126,6 +127,16 @@ class NewerIndexError(IndexUnusableError):
         return cls(
             f"{what} was written by a newer ctx (schema {found}; this ctx knows {known})",
             hint="upgrade ctx: pip install --upgrade ctx-research",
+        )
+
+
+class OlderIndexError(IndexUnusableError):
+    @classmethod
+    def of(cls, what: str) -> OlderIndexError:
+        return cls(
+            f"{what} was written by an older ctx",
+            hint="make it anew with: ctx ingest PATH --index NEW_FOLDER; its memories come along with"
+            " ctx recall --export FILE by the older ctx, and ctx remember --import FILE by this one",
         )
 
 

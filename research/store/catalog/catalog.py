@@ -8,14 +8,25 @@ import threading
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from research.errors import RUN_AGAIN, BusyError, IndexUnusableError, unusable, unusable_catalog
+from research.errors import (
+    RUN_AGAIN,
+    BusyError,
+    IndexUnusableError,
+    NewerIndexError,
+    OlderIndexError,
+    unusable,
+    unusable_catalog,
+)
 from research.store.catalog.reader import NO_MASKS, Connection, Masks, Rows, write_meta
 from research.store.files.paths import CATALOG, IndexPaths, touch_private
 
-SCHEMA_VERSION = 14  # that of `schema.VERSION`, which a question on a current index need not load
+SCHEMA_VERSION = 15  # of schema.sql
+SCHEMA = Path(__file__).parents[1] / "schema.sql"
+_OLDEST_SQLITE = (3, 37)  # with STRICT tables
 _BUSY_SECONDS = 30.0
 _SHORT_BUSY_SECONDS = 1.0
 _BREAK_OFF_SECONDS = 0.05  # that a statement may take on, which nobody waits for
@@ -260,10 +271,8 @@ class Catalog:
             connection.execute("PRAGMA journal_mode = WAL")
             # A commit that was reported must survive a power cut, not only a kill.
             connection.execute("PRAGMA synchronous = FULL")
-            if _version_of(connection) != SCHEMA_VERSION:
-                from research.store.catalog import schema  # a question on a current index needs none of it
-
-                schema.migrate(connection)
+            if version_of(connection) != SCHEMA_VERSION:
+                create_schema(connection)
         return connection
 
     def _open_readable(self) -> _Connection:
@@ -271,7 +280,7 @@ class Catalog:
         connection = self._open_file(f"file:{name}?mode=ro")
         try:
             with _closed_on_failure(connection):
-                found = _version_of(connection)
+                found = version_of(connection, connection.file)
         except sqlite3.OperationalError:
             if os.access(self.paths.root, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
                 raise
@@ -279,7 +288,7 @@ class Catalog:
             # A write-ahead log needs a writable folder; without one the file alone is complete.
             connection = self._open_file(f"file:{name}?immutable=1")
             with _closed_on_failure(connection):
-                found = _version_of(connection)
+                found = version_of(connection, connection.file)
         if found != SCHEMA_VERSION:
             connection.close()
             self.paths.create()  # an index is marked as ours before it is first written by this version
@@ -394,8 +403,46 @@ def _open(uri: str, timeout: float = _BUSY_SECONDS, factory: type[_Connection] =
     return connection
 
 
-def _version_of(connection: _Connection) -> int:
-    return int(connection.execute(f"PRAGMA {connection.file}.user_version").fetchone()[0])
+def version_of(connection: sqlite3.Connection, file: str = "main") -> int:
+    """The number of the catalog's schema; 0 for an empty file. Raises for one that another ctx made."""
+    found = int(connection.execute(f"PRAGMA {file}.user_version").fetchone()[0])
+    check_version("this index", found)
+    return found
+
+
+def check_version(what: str, found: int) -> None:
+    if found > SCHEMA_VERSION:
+        raise NewerIndexError.of(what, found, SCHEMA_VERSION)
+    if 0 < found < SCHEMA_VERSION:
+        raise OlderIndexError.of(what)
+
+
+def create_schema(connection: sqlite3.Connection) -> None:
+    """Make an empty file a catalog, if no other process has by now."""
+    if sqlite3.sqlite_version_info < _OLDEST_SQLITE:
+        raise IndexUnusableError(
+            f"SQLite {sqlite3.sqlite_version} is too old", hint="use a Python with SQLite 3.37 or newer"
+        )
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        if version_of(connection) == 0:
+            for statement in schema_statements():
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        connection.execute("COMMIT")
+    except BaseException:
+        _roll_back(connection)
+        raise
+
+
+def schema_statements() -> Iterator[str]:
+    """One by one, because a script run as a whole ends the transaction it stands in."""
+    statement = ""
+    for line in SCHEMA.read_text(encoding="utf-8").splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
 
 
 def _roll_back(connection: sqlite3.Connection) -> None:

@@ -25,12 +25,10 @@ from typing import IO, TYPE_CHECKING, Any, BinaryIO
 
 from research.errors import DAMAGED, MEND, CtxError, IndexUnusableError, NewerIndexError, UsageError, is_full
 from research.reports import Backup
-from research.store.catalog import schema
-from research.store.catalog.catalog import Catalog
+from research.store.catalog.catalog import SCHEMA_VERSION, Catalog, check_version
 from research.store.files.images import forget_images
 from research.store.files.paths import IndexPaths, image_name, sync, thumbnail_name
-from research.store.upkeep.catalog_checks import validate_catalog
-from research.store.upkeep.column_checks import strict_json
+from research.store.upkeep.checks import strict_json, value_problem
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
@@ -94,7 +92,7 @@ class Archive:
 
     def __init__(self, opened: zipfile.ZipFile, path: Path) -> None:
         self._zip = opened
-        self._path = path
+        self.path = path
         self._entries = opened.infolist()
         self._check_entries()
         self.manifest = self._read_manifest()
@@ -143,7 +141,7 @@ class Archive:
             packed = entry.compress_type != zipfile.ZIP_STORED or entry.file_size != entry.compress_size
             if packed or entry.flag_bits & _ENCRYPTED:
                 raise self.refusal(f"it holds a packed file: {entry.filename!r}")
-        if sum(entry.file_size for entry in self._entries) > self._path.stat().st_size:
+        if sum(entry.file_size for entry in self._entries) > self.path.stat().st_size:
             raise self.refusal("its files claim to be larger than it is")
 
     def _read_manifest(self) -> Manifest:
@@ -153,12 +151,13 @@ class Archive:
             manifest = _manifest(strict_json(self._zip.read(MANIFEST).decode()))
         except (*_BROKEN, ValueError) as error:
             raise self.refusal(f"its manifest cannot be read ({error})") from error
-        if manifest.schema != FORMAT or manifest.catalog_version > schema.VERSION:
-            raise NewerIndexError.of(str(self._path), manifest.catalog_version, schema.VERSION)
+        if manifest.schema != FORMAT:
+            raise NewerIndexError.of(str(self.path), manifest.catalog_version, SCHEMA_VERSION)
+        check_version(str(self.path), manifest.catalog_version)
         return manifest
 
     def refusal(self, why: str) -> IndexUnusableError:
-        return refusal(self._path, why)
+        return refusal(self.path, why)
 
 
 def _manifest(found: Any) -> Manifest:
@@ -318,7 +317,7 @@ def _write(catalog: Catalog, written: Path, snapshot: Path, *, images: bool) -> 
             copy.execute("COMMIT")
             manifest = Manifest(
                 schema=FORMAT,
-                catalog_version=schema.version_of(copy),
+                catalog_version=SCHEMA_VERSION,
                 created=datetime.now(UTC).isoformat(timespec="seconds"),
                 documents=copy.execute("SELECT COUNT(*) FROM documents").fetchone()[0],
                 pages=copy.execute("SELECT COUNT(*) FROM pages").fetchone()[0],
@@ -344,18 +343,18 @@ def _copy_catalog(catalog: Catalog, snapshot: Path) -> None:
             copy.execute("PRAGMA journal_mode = DELETE")  # all of it in one file
             answer = copy.execute("PRAGMA quick_check(1)").fetchone()[0]
             # Found out now, while there is something to mend: restore refuses what is not as ctx writes it.
-            problem = next(validate_catalog(copy), None) if answer == "ok" else None
+            problem = value_problem(copy) if answer == "ok" else ""
         except sqlite3.OperationalError as error:
             raise IndexUnusableError(
                 f"the backup cannot be written: {error}", hint="see that there is space beside the file"
             ) from error
         except sqlite3.DatabaseError as error:
-            answer, problem = str(error), None
+            answer, problem = str(error), ""
         finally:
             source.execute("ROLLBACK")
     if answer != "ok":
         raise IndexUnusableError(f"the catalog is damaged and not worth a backup: {answer}", hint=DAMAGED)
-    if problem is not None:
+    if problem:
         raise IndexUnusableError(f"the catalog is not as ctx writes it, so no backup is made: {problem}", hint=MEND)
 
 

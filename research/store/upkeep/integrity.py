@@ -22,7 +22,7 @@ from research.store.files.paths import remove_tree
 from research.store.fulltext.rebuild import fulltext_disagrees, index_is_damaged, pages_disagree, rebuild_fulltext
 from research.store.fulltext.search import is_outdated
 from research.store.upkeep import structure
-from research.store.upkeep.catalog_checks import unit_problem, validate_catalog
+from research.store.upkeep.checks import unit_problem, value_problem
 from research.store.vectors import generations
 
 READ_AGAIN = "read them again with: ctx ingest PATH"
@@ -117,7 +117,7 @@ def check_memories(catalog: Catalog) -> Iterator[Problem]:
 
 def check_memory_vectors(catalog: Catalog) -> Iterator[Problem]:
     rows = catalog.connection.execute("SELECT tenant, memory_no, vector FROM memory_vectors")
-    bad = [(str(row[0]), int(row[1])) for row in rows if unit_problem(row[2], len(row[2]) // 2)]
+    bad = [(str(row[0]), int(row[1])) for row in rows if unit_problem(row[2])]
     if bad:
         message = f"{len(bad)} vectors of memories have the wrong length"
         yield Problem("memories", message, lambda opened: _drop_memory_vectors(opened, bad))
@@ -141,7 +141,7 @@ def check_packages(catalog: Catalog) -> Iterator[Problem]:
 
 def check_item_vectors(catalog: Catalog) -> Iterator[Problem]:
     rows = catalog.connection.execute("SELECT item_no, vector FROM item_vectors")
-    bad = sorted({int(row[0]) for row in rows if unit_problem(row[1], len(row[1]) // 2)})
+    bad = sorted({int(row[0]) for row in rows if unit_problem(row[1])})
     if bad:
         message = f"the vectors of {len(bad)} items have the wrong length"
         yield Problem("items", message, lambda opened: _drop_item_vectors(opened, bad))
@@ -172,8 +172,8 @@ def check_graph(catalog: Catalog) -> Iterator[Problem]:
 
 def check_values(catalog: Catalog) -> Iterator[Problem]:
     """Every value looked at as restore does: what is found here keeps a backup from being made."""
-    problem = next(validate_catalog(catalog.connection), None)
-    if problem is not None:
+    problem = value_problem(catalog.connection)
+    if problem:
         yield Problem("values", f"the catalog is not as ctx writes it: {problem}", None)
 
 

@@ -26,9 +26,10 @@ from research.errors import (
     unusable_catalog,
 )
 from research.reports import Restored
-from research.store.catalog import chunk_vectors, page_vectors, schema
-from research.store.catalog.catalog import Catalog
+from research.store.catalog import chunk_vectors, page_vectors
+from research.store.catalog.catalog import Catalog, create_schema
 from research.store.catalog.pages import count_pages
+from research.store.catalog.reader import write_meta
 from research.store.files import images
 from research.store.files.paths import (
     IndexPaths,
@@ -45,7 +46,7 @@ from research.store.files.paths import (
 from research.store.fulltext.rebuild import fill_fulltext
 from research.store.upkeep import backup
 from research.store.upkeep.backup import Archive, open_archive
-from research.store.upkeep.catalog_checks import TABLES, validate_catalog
+from research.store.upkeep.checks import Review, tables_of, together_problem
 from research.store.vectors import generations
 from research.store.vectors.generations import Generation
 from research.store.vectors.writer import AGAIN, publish_staged
@@ -224,6 +225,7 @@ def _drop_log(paths: IndexPaths) -> None:
 
 
 _FOREIGN = "backup.sqlite3"
+_OF_VALUES = ("CHECK", "NULL", "non-", "NUMERIC", "TEXT value")  # what quick_check says of a value, not of the file
 _NOT_BUILT = "nothing was changed; see that the disk has space and run the command again, or try another backup"
 
 
@@ -256,45 +258,38 @@ def stage(opened: Archive, paths: IndexPaths) -> Staged:
 
 
 def _extract_catalog(opened: Archive, staged: StagedPaths, paths: IndexPaths) -> None:
+    """Make a catalog of our own with the rows of the backup's, whose own file is only read. What a row may hold is said
+    by the schema, which refuses it on its way in, and by `checks`."""
     foreign = staged.root / _FOREIGN
     opened.extract(backup.CATALOG, foreign)
     try:
-        with closing(sqlite3.connect(foreign, isolation_level=None)) as connection:
-            connection.execute("PRAGMA trusted_schema = OFF")
-            connection.execute("PRAGMA cell_size_check = ON")
-            _check_structure(connection, opened)
-            schema.migrate(connection)
-            problem = next(validate_catalog(connection), None)
-            if problem is not None:
-                raise opened.refusal(f"its catalog is not as ctx writes it: {problem}")
-            _check_counts(connection, opened)
+        with closing(sqlite3.connect(foreign, isolation_level=None)) as source:
+            source.execute("PRAGMA trusted_schema = OFF")
+            source.execute("PRAGMA cell_size_check = ON")
+            _check_structure(source, opened)
+            _copy(source, staged.catalog, _page_size(paths))
+            _check_counts(source, opened)
+    except ValueError as error:
+        raise opened.refusal(f"its catalog is not as ctx writes it: {error}") from error
     except sqlite3.Error as error:
         if is_machine_trouble(error):
             raise unusable_catalog(f"cannot restore into {paths.root}", error) from error
         raise opened.refusal(f"its catalog is damaged ({error})") from error
-    try:
-        _copy(foreign, staged.catalog, _page_size(paths))
-    except sqlite3.IntegrityError as error:
-        raise opened.refusal(f"its catalog is damaged ({error})") from error
-    except sqlite3.Error as error:
-        raise unusable_catalog(f"cannot restore into {paths.root}", error) from error
     foreign.unlink()
 
 
 def _check_structure(connection: sqlite3.Connection, opened: Archive) -> None:
-    version = schema.version_of(connection)
-    answer = str(connection.execute("PRAGMA integrity_check(1)").fetchone()[0])
-    if answer != "ok":
-        raise opened.refusal(f"its catalog is damaged ({answer[:200]})")
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as expected:
-        schema.migrate(expected, version=version)
-        # Not one table more: a trigger or a view would run with our rights.
-        if version == 0 or _tables(connection) != _tables(expected):
-            raise opened.refusal("its catalog is not one of ctx")
-    if version != opened.manifest.catalog_version:
+    if connection.execute("PRAGMA user_version").fetchone()[0] != opened.manifest.catalog_version:
         raise opened.refusal("its manifest names another version than its catalog has")
-    if connection.execute("PRAGMA foreign_key_check").fetchone() is not None:
-        raise opened.refusal("its catalog is damaged (rows that belong to nothing)")
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as expected:
+        create_schema(expected)
+        # Not one table more: a trigger or a view would run with our rights.
+        if _tables(connection) != _tables(expected):
+            raise opened.refusal("its catalog is not one of ctx")
+    # Whether rows are what the schema says is found, with the name of the column, when they are copied.
+    answer = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
+    if answer != "ok" and not answer.startswith(_OF_VALUES):
+        raise opened.refusal(f"its catalog is damaged ({answer[:200]})")
 
 
 def _tables(connection: sqlite3.Connection) -> set[tuple[str, ...]]:
@@ -321,26 +316,30 @@ def _check_counts(connection: sqlite3.Connection, opened: Archive) -> None:
         raise opened.refusal(f"it holds an image of a page that it does not have: images/{doc_id}/{name}")
 
 
-def _copy(foreign: Path, target: Path, page_size: int) -> None:
-    """A catalog of our own with the rows of the other, which were all looked at."""
+def _copy(source: sqlite3.Connection, target: Path, page_size: int) -> None:
     touch_private(target)
+    review = Review(source)
     with closing(sqlite3.connect(target, isolation_level=None)) as connection:
         connection.execute(f"PRAGMA page_size = {page_size}")
         # Until it is in place a half-made file is thrown away, so nothing needs to survive a kill.
         connection.execute("PRAGMA journal_mode = OFF")
         connection.execute("PRAGMA synchronous = OFF")
-        connection.execute("PRAGMA trusted_schema = OFF")
-        schema.migrate(connection)
+        create_schema(connection)
         connection.execute("PRAGMA foreign_keys = ON")
-        connection.execute("ATTACH ? AS foreign_catalog", (str(foreign),))
         connection.execute("BEGIN")
-        for name, table in TABLES.items():
-            columns = ", ".join(table.columns)
-            connection.execute(f"INSERT INTO main.{name} ({columns}) SELECT {columns} FROM foreign_catalog.{name}")
+        for table in tables_of(connection):
+            marks = ", ".join("?" * len(connection.execute(f"PRAGMA table_info({table})").fetchall()))
+            try:
+                connection.executemany(f"INSERT INTO {table} VALUES ({marks})", review.rows(source, table))
+            except sqlite3.IntegrityError as error:
+                raise ValueError(f"{table}: {error}") from error
+        problem = together_problem(connection)
+        if problem:
+            raise ValueError(problem)
         # A new identity: collections built from another state of the same index are not to be trusted.
-        connection.execute("INSERT OR REPLACE INTO main.meta VALUES ('catalog_id', ?)", (uuid.uuid4().hex,))
+        write_meta(connection, {"catalog_id": uuid.uuid4().hex})
         # Whoever holds memories of the index before reads them again.
-        connection.execute("UPDATE main.memory_tenants SET version = random() & 1152921504606846975")
+        connection.execute("UPDATE memory_tenants SET version = random() & 1152921504606846975")
         fill_fulltext(connection)
         connection.execute("COMMIT")
     with target.open("rb") as file:

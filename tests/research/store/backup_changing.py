@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 import zipfile
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -97,10 +97,29 @@ def sql(script: str, *values: object) -> Change:
     """The catalog changed by a script, or by one statement with values."""
 
     def change(parts: Parts) -> None:
-        with closing(sqlite3.connect(parts.catalog, isolation_level=None)) as connection:
+        with unchecked(parts.catalog) as connection:
             if values:
                 connection.execute(script, values)
             else:
                 connection.executescript(script)
 
     return change
+
+
+_STORED = "FROM sqlite_schema WHERE type = 'table' AND sql LIKE 'CREATE TABLE %'"
+_LAX = "UPDATE sqlite_schema SET sql = replace(replace(replace(sql, ', STRICT', ''), 'STRICT', ''), ' NOT NULL', '')"
+
+
+@contextmanager
+def unchecked(catalog: Path) -> Iterator[sqlite3.Connection]:
+    """A connection that writes what the schema refuses, as whoever edits the file's bytes would."""
+    with closing(sqlite3.connect(catalog, isolation_level=None)) as connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        stored = connection.execute(f"SELECT sql, name {_STORED}").fetchall()
+        connection.execute(f"{_LAX} WHERE name IN (SELECT name {_STORED})")
+    with closing(sqlite3.connect(catalog, isolation_level=None)) as connection:
+        connection.execute("PRAGMA ignore_check_constraints = ON")
+        yield connection
+    with closing(sqlite3.connect(catalog, isolation_level=None)) as connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.executemany("UPDATE sqlite_schema SET sql = ? WHERE name = ?", stored)

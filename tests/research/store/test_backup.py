@@ -15,8 +15,7 @@ import pytest
 from index_making import JPEG, WEBP, Making
 
 from research.errors import BusyError, CtxError, IndexUnusableError, NewerIndexError, NothingFoundError, UsageError
-from research.store.catalog import schema
-from research.store.catalog.catalog import Catalog
+from research.store.catalog.catalog import SCHEMA_VERSION, Catalog
 from research.store.catalog.document_writes import mark_drawn
 from research.store.catalog.documents import all_documents
 from research.store.catalog.ledger import STAGE_IMAGES, unfinished
@@ -219,7 +218,7 @@ def _catalog(statement: str) -> Callable[[Path], None]:
         (lambda file: file.write_bytes(b"no zip"), "no backup"),
         (lambda file: file.unlink(), "there is no file"),
         (_catalog("DROP TABLE chunks"), "not one of ctx"),
-        (_catalog("PRAGMA user_version = 99"), "newer ctx"),
+        (_catalog("PRAGMA user_version = 99"), "another version"),
     ],
 )
 def test_what_is_no_sound_backup_changes_nothing(
@@ -240,7 +239,7 @@ def test_what_is_no_sound_backup_changes_nothing(
 def test_a_backup_of_a_newer_ctx_is_refused(file: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(file) as opened:
         manifest, catalog = opened.read(MANIFEST), opened.read(CATALOG)
-    newer = manifest.replace(f'"catalog_version": {schema.VERSION}'.encode(), b'"catalog_version": 99')
+    newer = manifest.replace(f'"catalog_version": {SCHEMA_VERSION}'.encode(), b'"catalog_version": 99')
     with zipfile.ZipFile(file, "w") as opened:
         opened.writestr(CATALOG, catalog)
         opened.writestr(MANIFEST, newer)

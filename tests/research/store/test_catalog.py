@@ -10,15 +10,13 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 from index_making import Making
 
 from research.errors import IndexUnusableError, NothingFoundError
-from research.store.catalog import page_vectors, schema
-from research.store.catalog.catalog import Catalog
+from research.store.catalog.catalog import SCHEMA_VERSION, Catalog, version_of
 from research.store.catalog.documents import all_documents
 from research.store.catalog.pages import count_pages
 from research.store.files.paths import IndexPaths
@@ -45,28 +43,19 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
         Catalog(IndexPaths(tmp_path / "file" / "index"), writable=True)
 
 
-def test_an_empty_file_is_migrated_even_by_a_reader(tmp_path: Path) -> None:
+def test_an_empty_file_becomes_a_catalog_even_by_a_reader(tmp_path: Path) -> None:
     paths = IndexPaths(tmp_path)
+    paths.create()
     paths.catalog.touch()
     with Catalog(paths) as catalog:
-        assert schema.version_of(catalog.connection) == schema.VERSION
+        assert version_of(catalog.connection) == SCHEMA_VERSION
         assert all_documents(catalog) == []
 
 
-def test_each_migration_step_is_counted(tmp_path: Path) -> None:
-    with sqlite3.connect(tmp_path / "x.sqlite3", isolation_level=None) as connection:
-        assert schema.version_of(connection) == 0
-        schema.migrate(connection)
-        schema.migrate(connection)  # nothing left to do
-        assert schema.version_of(connection) == schema.VERSION
-    connection.close()
-
-
-def test_many_may_meet_an_old_catalog_at_once(tmp_path: Path) -> None:
+def test_many_may_meet_an_empty_catalog_at_once(tmp_path: Path) -> None:
     paths = IndexPaths(tmp_path / "index")
     paths.create()
-    with closing(sqlite3.connect(paths.catalog, isolation_level=None)) as connection:
-        schema.migrate(connection, version=1)
+    paths.catalog.touch()
     start, problems = threading.Barrier(8), []
 
     def open_it() -> None:
@@ -83,15 +72,16 @@ def test_many_may_meet_an_old_catalog_at_once(tmp_path: Path) -> None:
         thread.join()
     assert problems == []
     with Catalog(paths) as catalog:
-        assert schema.version_of(catalog.connection) == schema.VERSION
+        assert version_of(catalog.connection) == SCHEMA_VERSION
 
 
 @pytest.mark.parametrize("writable", [False, True])
-def test_a_newer_index_is_refused(making: Making, writable: bool) -> None:
-    making.catalog.connection.execute(f"PRAGMA user_version = {schema.VERSION + 1}")
-    with pytest.raises(IndexUnusableError, match="newer ctx") as caught:
-        Catalog(making.paths, writable=writable)
-    assert "upgrade" in caught.value.hint
+def test_an_index_of_another_ctx_is_refused(making: Making, writable: bool) -> None:
+    for version, words, step in ((SCHEMA_VERSION + 1, "newer ctx", "upgrade"), (1, "older ctx", "ctx ingest PATH")):
+        making.catalog.connection.execute(f"PRAGMA user_version = {version}")
+        with pytest.raises(IndexUnusableError, match=words) as caught:
+            Catalog(making.paths, writable=writable)
+        assert step in caught.value.hint
 
 
 @pytest.mark.parametrize("writable", [False, True])
@@ -175,7 +165,7 @@ _READ_AND_WRITE = """
 import os, sys
 from pathlib import Path
 from research.errors import IndexUnusableError
-from research.store.catalog.catalog import Catalog
+from research.store.catalog.catalog import SCHEMA_VERSION, Catalog, version_of
 from research.store.catalog.documents import all_documents
 from research.store.files.paths import write_lock
 from research.store.files.paths import IndexPaths
@@ -230,18 +220,6 @@ def test_changes_that_cannot_be_read_are_told(making: Making, read_only: Path) -
     read_only.chmod(0o755)
     with Catalog(IndexPaths(read_only)) as catalog:
         assert len(all_documents(catalog)) == 2, "nothing is lost where the folder may be written"
-
-
-def test_an_index_from_before_the_visual_side_keeps_its_visual_collection(tmp_path: Path) -> None:
-    paths = IndexPaths(tmp_path / "index")
-    paths.create()
-    with closing(sqlite3.connect(paths.catalog)) as connection:
-        connection.executescript(f"BEGIN; {''.join(schema._STEPS[:2])} PRAGMA user_version = 2; COMMIT;")
-        connection.execute("INSERT INTO meta VALUES ('text_encoder', 'mini'), ('text_dim', '384')")
-        connection.commit()
-    with Catalog(paths) as catalog:
-        assert page_vectors.encoder_of(catalog) == "regions:mini"
-        assert page_vectors.dim_of(catalog) == 384
 
 
 def test_counts_are_remembered_only_while_nobody_writes(making: Making) -> None:

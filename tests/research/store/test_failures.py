@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 from index_making import Making
 
-from research.store.catalog import ledger, schema
-from research.store.catalog.catalog import Catalog
+from research.store.catalog import ledger
 from research.store.catalog.document_writes import give_up_ocr, mark_drawn, needs_no_ocr, remove_document
 from research.store.catalog.ledger import WHOLE, FailedFile, FailedPage, GivenUp, ask_for_images, unfinished
-from research.store.files.paths import IndexPaths
 
 
 def _note(made: Making, doc_id: str, *failed: FailedPage) -> None:
@@ -90,29 +86,7 @@ def test_a_file_is_forgotten_when_it_is_gone_or_read(making: Making, tmp_path: P
     here = tmp_path / "here.pdf"
     here.touch()
     for path in (str(here), "/gone/b.pdf", "/docs/a.pdf"):
-        ledger.record_file(making.catalog, FailedFile(path, "hash", 1, "timeout", "t", 2))
+        ledger.record_file(making.catalog, FailedFile(path, "ab" * 32, 1, "timeout", "t", 2))
     making.add("a.pdf", ["walrus"])
     ledger.forget_files_gone(making.catalog)
     assert ledger.given_up(making.catalog) == [GivenUp(str(here), 0, "read", "timeout", "t", waits=True)]
-
-
-def test_pages_lost_by_version_0_1_0_are_tried_again(tmp_path: Path) -> None:
-    """It noted only that they were skipped."""
-    paths = IndexPaths(tmp_path / "index")
-    paths.create()
-    with closing(sqlite3.connect(paths.catalog, isolation_level=None)) as connection:
-        connection.row_factory = sqlite3.Row
-        schema.migrate(connection, version=3)
-        connection.execute(
-            "INSERT INTO documents VALUES ('d', 'h', 'a.pdf', 'pdf', '', 4, '', '/docs/a.pdf', 1, 1, '[]')"
-        )
-        errors = ["", "the page was skipped", "the page is damaged", "OCR failed: the PDF library crashed on it"]
-        connection.executemany(
-            "INSERT INTO pages (doc_id, page, label, section_path, parent_heading, num_headings, num_tables,"
-            " num_pictures, error, words, markdown) VALUES ('d', ?, '', '', '', 0, 0, 0, ?, 0, x'')",
-            list(enumerate(errors, start=1)),
-        )
-    with Catalog(paths, writable=True) as catalog:
-        found = [(page.page, page.stage, page.waits) for page in ledger.given_up(catalog)]
-        assert found == [(2, "read", False), (4, "ocr", False)]
-        assert ledger.to_read_again(catalog, waiting=False) == {"d"}

@@ -129,27 +129,6 @@ def test_many_processes_make_one_index(tmp_path: Path) -> None:
     assert all(maker.returncode == 0 for maker in makers)
 
 
-@pytest.mark.slow
-def test_an_index_of_0_1_0_is_read_as_it_is_and_marked_when_written(
-    make_pdf: MakePdf, tmp_path: Path, ctx: Ctx
-) -> None:
-    index = tmp_path / "index"
-    make_pdf("a.pdf", ["A page about walruses"], tmp_path / "docs")
-    assert ctx("ingest", "docs", "--index", "index").code == 0
-    (index / MARKER).unlink()
-    assert "walruses" in ctx("ask", "walruses", "--index", "index").out
-    assert not (index / MARKER).exists()
-    assert ctx("ingest", "docs", "--index", "index").code == 0
-    assert index_id(index)
-
-
-def test_what_0_1_0_left_before_its_catalog_was_there_is_an_index(tmp_path: Path) -> None:
-    (tmp_path / ".gitignore").write_text("*\n")  # `ctx init`
-    (tmp_path / "write.lock").touch()
-    IndexPaths(tmp_path).create()
-    assert index_id(tmp_path)
-
-
 @pytest.mark.parametrize("names", [[".gitignore"], ["catalog.sqlite3"], ["write.lock", "a.txt"], ["images"]])
 def test_names_of_ours_alone_make_no_index(tmp_path: Path, names: list[str]) -> None:
     for name in names:

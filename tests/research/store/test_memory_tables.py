@@ -1,9 +1,7 @@
-"""Memories in the catalog: written, looked after, and brought up to date from an index of the version before."""
+"""Memories in the catalog: written and looked after."""
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -13,31 +11,14 @@ from index_making import Making
 from memory_making import tell, told
 
 from research.errors import UsageError
-from research.index import Index
 from research.memories import Within
-from research.store.catalog import memories, memory_writes, schema
+from research.store.catalog import memories, memory_writes
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.memories import outdated_words, update_words
 from research.store.files.paths import IndexPaths
 from research.store.upkeep import integrity
 from research.store.upkeep.backup import backup
 from research.store.upkeep.restore import restore
-
-BEFORE = 6  # the version before memories
-
-
-def test_an_index_of_the_version_before_is_brought_up_to_date(tmp_path: Path) -> None:
-    paths = IndexPaths(tmp_path / "index")
-    paths.create()
-    with closing(sqlite3.connect(paths.catalog, isolation_level=None)) as connection:
-        schema.migrate(connection, version=BEFORE)
-        connection.execute("INSERT INTO meta VALUES ('catalog_id', ?)", ("0" * 32,))
-    with Index(paths.root) as index:
-        assert list(index.memories.list()) == []
-        told_now = index.memories.remember("the walrus is back")
-        assert [memory.id for memory in index.memories.list()] == [told_now.id]
-    with closing(sqlite3.connect(paths.catalog)) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone()[0] == schema.VERSION > BEFORE
 
 
 def test_numbers_grow_and_are_never_given_twice(making: Making) -> None:

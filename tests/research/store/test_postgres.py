@@ -142,7 +142,8 @@ def _cache_packages(catalog: Any) -> object:
             columns = _columns(catalog, table)
             names = ", ".join(columns)
             for package_id in ("made-a", "made-b")[: 1 if table == "package_requests" else 2]:
-                values = [package_id if name == "package_id" else "made" for name in columns]
+                made = {"package_id": package_id, "request": "{}", "record": "{}"}
+                values = [made.get(name, "made") for name in columns]
                 connection.execute(f"INSERT INTO {table} ({names}) VALUES ({', '.join('?' * len(values))})", values)
         for package_id, day in (("made-a", 1), ("made-a", 2), ("made-b", 9), ("nowhere", 9)):
             put, until = f"2026-01-0{day}T00:00:00+00:00", f"2026-01-0{day}T00:30:00+00:00"

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
-import sqlite3
 import subprocess
 import sys
 import zlib
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -243,32 +241,3 @@ def test_an_old_image_gives_way_to_the_backups(whole: Whole, tmp_path: Path) -> 
     restore(paths, whole.file, force=True)
     assert image.read_bytes() == sound
     assert repair(paths) == []
-
-
-def test_an_older_catalog_is_brought_up_to_date_on_its_way(tmp_path: Path) -> None:
-    """A backup of the first version, made by hand from its own tables."""
-    import zipfile
-
-    from research.store.catalog import schema
-    from research.store.upkeep.backup import CATALOG, FORMAT, Manifest, add, add_manifest
-
-    old = tmp_path / CATALOG
-    with closing(sqlite3.connect(old, isolation_level=None)) as connection:
-        schema.migrate(connection, version=1)
-        connection.execute("INSERT INTO meta VALUES ('catalog_id', ?)", ("a" * 32,))
-        connection.execute(
-            "INSERT INTO documents VALUES (?, ?, 'a.pdf', 'pdf', '', 1, '2026-01-01T00:00:00', '/a.pdf', 1, 1, '[]')",
-            ("a" * 16, "a" * 64),
-        )
-        connection.execute(
-            "INSERT INTO pages VALUES (1, ?, 1, '', '', '', 0, 0, 0, '', 1, ?)", ("a" * 16, zlib.compress(b"walrus"))
-        )
-        connection.execute("INSERT INTO ledger VALUES (?, 'vectors')", ("a" * 16,))
-    with zipfile.ZipFile(tmp_path / "old.zip", "w") as opened:
-        with old.open("rb") as source:
-            add(opened, CATALOG, source)
-        add_manifest(opened, Manifest(FORMAT, 1, "2026-01-01T00:00:00+00:00", 1, 1, 0))
-    paths = IndexPaths(tmp_path / "fresh")
-    assert restore(paths, tmp_path / "old.zip").pages == 1
-    with Catalog(paths) as catalog:
-        assert found(catalog, "walrus") == [1]

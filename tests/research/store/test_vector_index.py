@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 
 import numpy as np
@@ -22,8 +23,9 @@ def question(seed: int = 1) -> NDArray[np.float32]:
 
 def add_pages(making: Making, name: str, pages: int, chunks: int) -> str:
     """A document whose pages have several chunks each."""
-    doc_id = f"{name:0>16}"
-    info = DocumentInfo(doc_id, f"{name}.pdf", "pdf", "T", pages, "2026-01-01T00:00:00+00:00", f"/d/{name}", 1, doc_id)
+    sha256 = hashlib.sha256(name.encode()).hexdigest()
+    doc_id, at = sha256[:16], "2026-01-01T00:00:00+00:00"
+    info = DocumentInfo(doc_id, f"{name}.pdf", "pdf", "T", pages, at, f"/d/{name}", 1, sha256)
     read = [
         (Page(page, "text"), [Chunk(page, n, f"{name} {page} {n}", "T", 5, (0, 0, 1, 1)) for n in range(chunks)])
         for page in range(1, pages + 1)
