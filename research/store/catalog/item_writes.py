@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from research.errors import UsageError
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.items import KINDS, LONGEST_KEY, LONGEST_TEXT, NewItem, parts_of
-from research.store.catalog.labels import content_changed, leave_items, leave_parents
+from research.store.catalog.labels import content_changed, leave_parents, leave_targets
 from research.store.catalog.packages import leave_packages, owners_of_items
 from research.store.catalog.pages import batched, placeholders
 from research.store.catalog.reader import Connection, reserve_sequence
@@ -157,7 +157,7 @@ def remove_parents(
             query = f"SELECT item_no FROM items WHERE kind = ? AND parent IN ({marks})"
             gone += remove_numbers(connection, [int(row[0]) for row in connection.execute(query, (kind, *part))])
             connection.execute(f"DELETE FROM item_parents WHERE kind = ? AND parent IN ({marks})", (kind, *part))
-            leave_parents(connection, kind, part)
+            leave_parents(connection, [f"{kind}:{each}" for each in part])
     return gone
 
 
@@ -332,9 +332,10 @@ def remove_numbers(connection: sqlite3.Connection, numbers: Sequence[int], *, la
     forget_items(connection, numbers)
     for part in batched(numbers):
         query = f"SELECT kind, parent, key FROM items WHERE item_no IN ({placeholders(part)})"
-        leave_packages(connection, owners_of_items(connection.execute(query, tuple(part)).fetchall()))
+        rows = connection.execute(query, tuple(part)).fetchall()
+        leave_packages(connection, owners_of_items(rows))
         if labels:
-            leave_items(connection, part)
+            leave_targets(connection, [("", f"{kind}:{key}") for kind, _, key in rows])
         connection.execute(f"DELETE FROM items WHERE item_no IN ({placeholders(part)})", tuple(part))
     return len(numbers)
 
@@ -376,7 +377,7 @@ def drop_experiences(connection: sqlite3.Connection, ids: Sequence[str]) -> tupl
         numbers = f"SELECT item_no FROM items WHERE kind = 'experience' AND parent IN ({marks})"
         remove_numbers(connection, [int(row[0]) for row in connection.execute(numbers, tuple(part))])
         connection.execute(f"DELETE FROM item_parents WHERE kind = 'experience' AND parent IN ({marks})", tuple(part))
-        leave_parents(connection, "experience", part)
+        leave_parents(connection, [f"experience:{each}" for each in part])
     return gone, drop_from_values(connection, set(gone)) if gone else []
 
 

@@ -106,34 +106,21 @@ def leave_document(connection: sqlite3.Connection, doc_id: str) -> None:
         "SELECT file_id FROM documents WHERE doc_id = ? UNION SELECT former_id FROM former_ids WHERE doc_id = ?",
         (doc_id, doc_id),
     ).fetchall()
-    for (file_id,) in rows:
-        connection.execute(
-            "DELETE FROM labels WHERE tenant = '' AND (target = ? OR target >= ? AND target < ?)",
-            (f"document:{file_id}", f"page:{file_id}#", f"page:{file_id}$"),  # "$" is what comes after "#"
-        )
+    leave_targets(connection, [("", f"document:{row[0]}") for row in rows])
+    leave_parents(connection, [f"page:{row[0]}" for row in rows])
 
 
-def leave_items(connection: sqlite3.Connection, numbers: Sequence[int]) -> None:
-    """The same for items."""
-    connection.execute(
-        "DELETE FROM labels WHERE tenant = '' AND target IN"
-        f" (SELECT kind || ':' || key FROM items WHERE item_no IN ({placeholders(numbers)}))",
-        tuple(numbers),
-    )
+def leave_targets(connection: sqlite3.Connection, targets: Iterable[tuple[str, str]]) -> None:
+    """Remove the labels of things that go, each a tenant and a target."""
+    connection.executemany("DELETE FROM labels WHERE tenant = ? AND target = ?", list(targets))
 
 
-def leave_parents(connection: sqlite3.Connection, kind: str, parents: Iterable[str]) -> None:
-    """The same for what items were read from, with whatever is named after it: functions that are gone from a file."""
+def leave_parents(connection: sqlite3.Connection, parents: Iterable[str]) -> None:
+    """Remove the labels of what items were read from and of whatever is named after it: functions that are gone from a
+    file."""
     connection.executemany(
         "DELETE FROM labels WHERE tenant = '' AND (target = ? OR target >= ? AND target < ?)",
-        [(f"{kind}:{each}", f"{kind}:{each}#", f"{kind}:{each}$") for each in parents],
-    )
-
-
-def leave_targets(connection: sqlite3.Connection, tenant: str, targets: Iterable[str]) -> None:
-    """The same for memories and sessions."""
-    connection.executemany(
-        "DELETE FROM labels WHERE tenant = ? AND target = ?", [(tenant, target) for target in targets]
+        [(each, f"{each}#", f"{each}$") for each in parents],  # "$" is what comes after "#"
     )
 
 

@@ -318,7 +318,7 @@ def forget(connection: sqlite3.Connection, tenant: str, numbers: Sequence[int]) 
     """These memories, and nothing of what is told of others; their ids."""
     ids = _ids(connection, tenant, numbers)
     leave_packages(connection, [f"memory:{each}" for each in ids])
-    leave_targets(connection, tenant, [f"memory:{each}" for each in ids])
+    leave_targets(connection, [(tenant, f"memory:{each}") for each in ids])
     gone = set(numbers)
     for number in numbers:
         _promote(connection, tenant, number, gone)

@@ -109,7 +109,7 @@ def remove_session(connection: sqlite3.Connection, tenant: str, session: str) ->
         "SELECT COUNT(*) FROM turns WHERE tenant = ? AND session = ?", (tenant, session)
     ).fetchone()
     connection.execute("DELETE FROM turns WHERE tenant = ? AND session = ?", (tenant, session))
-    leave_targets(connection, tenant, [f"session:{session}"])
+    leave_targets(connection, [(tenant, f"session:{session}")])
     return int(row[0])
 
 

@@ -1,5 +1,5 @@
-"""SQLite's own: what the schema cannot say of a row: that a text is packed whole and no bomb, a vector of unit length, a name on one
-line, a time one. Restore looks at every row that comes in with it, backup and the doctor at every row there is.
+"""SQLite's own: what the schema cannot say of a row: that a text is packed whole and no bomb, a vector of unit length,
+a name on one line, a time one. Restore looks at every row that comes in, backup and the doctor at every row there is.
 
 What can be made again from the other tables (full-text search, the graph) is not looked at: nobody should read it.
 """
@@ -12,6 +12,7 @@ import sqlite3
 import unicodedata
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from datetime import datetime
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any, NoReturn
@@ -104,6 +105,43 @@ def tables_of(connection: sqlite3.Connection) -> list[str]:
     names = [str(row[0]) for row in rows]
     own = re.compile("sqlite_|(page|item)_words_")  # SQLite's and those that full-text search keeps for itself
     return [name for name in names if name not in REBUILT and not own.match(name)]
+
+
+def damage_of(connection: sqlite3.Connection, *, quickly: bool = False) -> str:
+    """What SQLite finds wrong with the file, its values among it; `quickly` does not compare indexes with tables."""
+    found = connection.execute("PRAGMA quick_check(3)" if quickly else "PRAGMA integrity_check(3)")
+    answer = [str(row[0]) for row in found]
+    return "" if answer == ["ok"] else "; ".join(answer)
+
+
+def rebuild_indexes(connection: sqlite3.Connection) -> None:
+    with suppress(sqlite3.DatabaseError):  # the second look finds it as it was and says so
+        connection.execute("REINDEX")
+
+
+def orphans_of(connection: sqlite3.Connection) -> list[object]:
+    """Rows whose parent is gone, in whatever tables the catalog has."""
+    return connection.execute("PRAGMA foreign_key_check").fetchall()
+
+
+def delete_orphans(connection: sqlite3.Connection) -> None:
+    """Delete those rows, and then the ones that lose their parent by it; part of the caller's transaction."""
+    while sum(connection.execute(statement).rowcount for statement in _deletions(connection)):
+        pass
+
+
+def _deletions(connection: sqlite3.Connection) -> Iterator[str]:
+    for (table,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall():
+        keys: dict[int, list[str]] = {}
+        parents: dict[int, str] = {}
+        for number, _, parent, column, *_ in connection.execute(f'PRAGMA foreign_key_list("{table}")').fetchall():
+            keys.setdefault(number, []).append(column)
+            parents[number] = parent
+        for number, columns in keys.items():
+            parent = parents[number]
+            rows = connection.execute(f'SELECT name FROM pragma_table_info("{parent}") WHERE pk > 0 ORDER BY pk')
+            same = (f'p."{row[0]}" = "{table}"."{column}"' for row, column in zip(rows, columns, strict=True))
+            yield f'DELETE FROM "{table}" WHERE NOT EXISTS (SELECT 1 FROM "{parent}" p WHERE {" AND ".join(same)})'
 
 
 def value_problem(connection: sqlite3.Connection) -> str:

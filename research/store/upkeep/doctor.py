@@ -21,7 +21,7 @@ from research.store.files.paths import IndexPaths, is_locked, write_lock
 from research.store.files.uploads import left_uploads
 from research.store.fulltext.rebuild import rebuild_fulltext
 from research.store.upkeep.holdings import describe_gone, gone_documents, remedy_for_gone
-from research.store.upkeep.integrity import FULL, QUICK, IntegrityCheck, check_structure_quickly
+from research.store.upkeep.integrity import FULL, QUICK, IntegrityCheck, check_structure
 from research.store.vectors import generations
 from research.store.vectors.generations import state_of
 from research.store.vectors.writer import chroma_problems, publish_in_subprocess, verify_in_subprocess
@@ -88,7 +88,7 @@ def _folder(paths: IndexPaths) -> Iterator[Check]:
 
 
 def _catalog(catalog: Catalog) -> Iterator[Check]:
-    problems = list(check_structure_quickly(catalog))
+    problems = list(check_structure(catalog, quickly=True))
     for problem in problems:
         yield Check("catalog", "error", problem.message, f"{FIX}; or {DAMAGED}", fixable=True)
     if not problems:

@@ -1,11 +1,12 @@
-"""Integrity checks: what can be wrong inside an index, and what fixes it."""
+"""What can be wrong inside an index, and what fixes it."""
 
 from __future__ import annotations
 
 import sqlite3
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from research.store.catalog import ledger, packages
 from research.store.catalog.catalog import Catalog
@@ -21,8 +22,14 @@ from research.store.files import images, uploads
 from research.store.files.paths import remove_tree
 from research.store.fulltext.rebuild import fulltext_disagrees, index_is_damaged, pages_disagree, rebuild_fulltext
 from research.store.fulltext.search import is_outdated
-from research.store.upkeep import structure
-from research.store.upkeep.checks import unit_problem, value_problem
+from research.store.upkeep.checks import (
+    damage_of,
+    delete_orphans,
+    orphans_of,
+    rebuild_indexes,
+    unit_problem,
+    value_problem,
+)
 from research.store.vectors import generations
 
 READ_AGAIN = "read them again with: ctx ingest PATH"
@@ -34,33 +41,35 @@ class Problem:
 
     name: str
     message: str
-    fix: Callable[[Catalog], None] | None
+    fix: Callable[[Catalog], object] | None
     remedy: str = ""  # what is left for the user to do
 
 
 IntegrityCheck = Callable[[Catalog], Iterator[Problem]]
 
 
-def check_structure(catalog: Catalog) -> Iterator[Problem]:
-    """SQLite's own check of the whole file; slow on a large one."""
-    yield from _damage(catalog, quickly=False)
+def _if_any(
+    name: str, found: Collection[object], message: str, fix: Callable[[sqlite3.Connection], object], remedy: str = ""
+) -> Iterator[Problem]:
+    """A problem if anything was found, fixed in one transaction. `{}` in the message is how many."""
 
+    def in_transaction(catalog: Catalog) -> None:
+        with catalog.transaction() as connection:
+            fix(connection)
 
-def check_structure_quickly(catalog: Catalog) -> Iterator[Problem]:
-    """The same without comparing indexes with their tables."""
-    yield from _damage(catalog, quickly=True)
-
-
-def _damage(catalog: Catalog, *, quickly: bool) -> Iterator[Problem]:
-    found = structure.damage(catalog.connection, quickly=quickly)
     if found:
-        yield Problem("catalog", f"damaged: {found}", lambda opened: structure.rebuild_indexes(opened.connection))
+        yield Problem(name, message.format(len(found)), in_transaction, remedy)
+
+
+def check_structure(catalog: Catalog, *, quickly: bool = False) -> Iterator[Problem]:
+    """SQLite's own check of the whole file, slow on a large one; `quickly` does not compare indexes with tables."""
+    damage = damage_of(catalog.connection, quickly=quickly)
+    if damage:
+        yield Problem("catalog", f"damaged: {damage}", lambda opened: rebuild_indexes(opened.connection))
 
 
 def check_references(catalog: Catalog) -> Iterator[Problem]:
-    count = structure.count_orphans(catalog.connection)
-    if count:
-        yield Problem("references", f"{count} rows belong to nothing", _drop_orphans)
+    yield from _if_any("references", orphans_of(catalog.connection), "{} rows belong to nothing", delete_orphans)
 
 
 def check_documents(catalog: Catalog) -> Iterator[Problem]:
@@ -75,13 +84,12 @@ def check_documents(catalog: Catalog) -> Iterator[Problem]:
 def check_texts(catalog: Catalog) -> Iterator[Problem]:
     """Every page and chunk unpacked once."""
     damaged: set[str] = set()
-    for query in (
-        "SELECT doc_id, markdown FROM pages JOIN documents USING (doc_id) WHERE reader_version > 0",
-        "SELECT doc_id, text FROM chunks JOIN pages USING (page_id) JOIN documents USING (doc_id)"
-        " WHERE reader_version > 0",
-        "SELECT doc_id, lines FROM page_lines JOIN pages USING (page_id) JOIN documents USING (doc_id)"
-        " WHERE reader_version > 0",
+    for text in (
+        "markdown FROM pages",
+        "text FROM chunks JOIN pages USING (page_id)",
+        "lines FROM page_lines JOIN pages USING (page_id)",
     ):
+        query = f"SELECT doc_id, {text} JOIN documents USING (doc_id) WHERE reader_version > 0"
         for doc_id, blob in catalog.connection.execute(query):
             try:
                 zlib.decompress(blob).decode()
@@ -90,84 +98,80 @@ def check_texts(catalog: Catalog) -> Iterator[Problem]:
     yield from _unreadable(damaged, "have damaged text")
 
 
+def _unreadable(doc_ids: set[str], what: str) -> Iterator[Problem]:
+    """They are to be read as if an older reader had read them: the next run puts them in their own place."""
+    statement, rows = "UPDATE documents SET reader_version = 0 WHERE doc_id = ?", [(each,) for each in doc_ids]
+    yield from _if_any(
+        "documents", doc_ids, f"{{}} documents {what}", lambda opened: opened.executemany(statement, rows), READ_AGAIN
+    )
+
+
 def check_vectors(catalog: Catalog) -> Iterator[Problem]:
-    dim = dim_of(catalog)
-    rows = catalog.connection.execute("SELECT seq, vector FROM vectors")
-    bad = [int(seq) for seq, vector in rows if unit_problem(vector, dim)] if dim else []
-    if bad:
-        yield Problem(
-            "vectors",
-            f"{len(bad)} vectors have the wrong size or length",
-            lambda opened: _drop_vectors(opened, bad),
-            "embed them again with: ctx ingest PATH",
-        )
+    """Those of memories and items are made anew by the next question."""
+    embed = "embed them again with: ctx ingest PATH"
+    for name, table, keys, what, remedy in (
+        ("vectors", "vectors", ("seq",), "vectors have the wrong size or length", embed),
+        ("memories", "memory_vectors", ("tenant", "memory_no"), "vectors of memories have the wrong length", ""),
+        ("items", "item_vectors", ("item_no", "part"), "vectors of items have the wrong length", ""),
+    ):
+        dim = dim_of(catalog) or None if table == "vectors" else None
+        rows = catalog.connection.execute(f"SELECT vector, {', '.join(keys)} FROM {table}")
+        bad = [tuple(row)[1:] for row in rows if unit_problem(row[0], dim)]
+        yield from _if_any(name, bad, f"{{}} {what}", partial(_drop_vectors, table=table, keys=keys, rows=bad), remedy)
+
+
+def _drop_vectors(
+    connection: sqlite3.Connection, table: str, keys: tuple[str, ...], rows: list[tuple[object, ...]]
+) -> None:
+    connection.executemany(f"DELETE FROM {table} WHERE {' AND '.join(f'{key} = ?' for key in keys)}", rows)
+    if keys[0] == "tenant":
+        _read_again(connection, rows)
 
 
 def check_memories(catalog: Catalog) -> Iterator[Problem]:
     """What memories say of each other: joined to one that is gone, nobody would find them."""
-    for column, lost in (("joined_to", _LOST_JOINS), ("superseded_by", _LOST_NEWER)):
-        rows = [(str(row[0]), int(row[1])) for row in catalog.connection.execute(lost)]
-        if rows:
-            yield Problem(
-                "memories",
-                f"{len(rows)} memories are {column.replace('_', ' ')} one that is gone",
-                lambda opened, rows=rows, column=column: _unlink_memories(opened, column, rows),  # type: ignore[misc]
-            )
+    for column, also in (("joined_to", " OR o.joined_to IS NOT NULL"), ("superseded_by", "")):
+        rows = catalog.connection.execute(
+            f"SELECT m.tenant, m.memory_no FROM memories m LEFT JOIN memories o ON o.tenant = m.tenant"
+            f" AND o.memory_no = m.{column} WHERE m.{column} IS NOT NULL AND (o.memory_no IS NULL{also})"
+        )
+        found = [tuple(row) for row in rows]
+        message = f"{{}} memories are {column.replace('_', ' ')} one that is gone"
+        yield from _if_any("memories", found, message, partial(_unlink_memories, column=column, rows=found))
 
 
-def check_memory_vectors(catalog: Catalog) -> Iterator[Problem]:
-    rows = catalog.connection.execute("SELECT tenant, memory_no, vector FROM memory_vectors")
-    bad = [(str(row[0]), int(row[1])) for row in rows if unit_problem(row[2])]
-    if bad:
-        message = f"{len(bad)} vectors of memories have the wrong length"
-        yield Problem("memories", message, lambda opened: _drop_memory_vectors(opened, bad))
+def _unlink_memories(connection: sqlite3.Connection, column: str, rows: list[tuple[object, ...]]) -> None:
+    connection.executemany(f"UPDATE memories SET {column} = NULL WHERE tenant = ? AND memory_no = ?", rows)
+    update_words(connection)
+    _read_again(connection, rows)
 
 
-def check_sessions(catalog: Catalog) -> Iterator[Problem]:
-    """What was quoted from a document that is gone should be, too."""
+def _read_again(connection: sqlite3.Connection, rows: list[tuple[object, ...]]) -> None:
+    """Whoever holds these tenants' memories has to."""
+    tenants = [(tenant,) for tenant in {row[0] for row in rows}]
+    connection.executemany("UPDATE memory_tenants SET version = version + 1 WHERE tenant = ?", tenants)
+
+
+def check_removed(catalog: Catalog) -> Iterator[Problem]:
+    """What was quoted from a thing, said of it or built of it is gone with it."""
     lost = lost_documents(catalog)
-    if lost:
-        message = f"turns of sessions cite {len(lost)} documents that are gone"
-        yield Problem("sessions", message, lambda opened: _leave_sessions(opened, lost))
-
-
-def check_packages(catalog: Catalog) -> Iterator[Problem]:
-    """What a package holds of a document that is gone should be, too."""
-    lost = packages.lost_documents(catalog)
-    if lost:
-        message = f"packages hold text of {len(lost)} documents that are gone"
-        yield Problem("packages", message, lambda opened: _leave_packages(opened, lost))
-
-
-def check_item_vectors(catalog: Catalog) -> Iterator[Problem]:
-    rows = catalog.connection.execute("SELECT item_no, vector FROM item_vectors")
-    bad = sorted({int(row[0]) for row in rows if unit_problem(row[1])})
-    if bad:
-        message = f"the vectors of {len(bad)} items have the wrong length"
-        yield Problem("items", message, lambda opened: _drop_item_vectors(opened, bad))
-
-
-def check_values_of_experiences(catalog: Catalog) -> Iterator[Problem]:
-    """A value is a sentence of an experience, and is removed with it."""
-    strangers = values_of_nobody(catalog.connection)
-    if strangers:
-        message = f"{len(strangers)} values quote experiences that are gone"
-        yield Problem("items", message, lambda opened: _drop_items(opened, strangers))
-
-
-def check_labels(catalog: Catalog) -> Iterator[Problem]:
-    """What is removed takes its labels along."""
-    lost = labels_of_nothing(catalog)
-    if lost:
-        message = f"{len(lost)} labels are of things that are gone"
-        yield Problem("labels", message, lambda opened: _drop_labels(opened, lost))
+    message = "turns of sessions cite {} documents that are gone"
+    yield from _if_any("sessions", lost, message, lambda opened: leave_sessions(opened, lost))
+    owners = packages.lost_documents(catalog)
+    message = "packages hold text of {} documents that are gone"
+    yield from _if_any("packages", owners, message, lambda opened: packages.leave_packages(opened, owners))
+    values = values_of_nobody(catalog.connection)
+    message = "{} values quote experiences that are gone"
+    yield from _if_any("items", values, message, lambda opened: remove_numbers(opened, values))
+    labels = labels_of_nothing(catalog)
+    yield from _if_any(
+        "labels", labels, "{} labels are of things that are gone", lambda opened: leave_targets(opened, labels)
+    )
 
 
 def check_graph(catalog: Catalog) -> Iterator[Problem]:
     """All of it can be made anew, and is, by the first question that needs it."""
-    wrong = count_wrong(catalog)
-    if wrong:
-        yield Problem("graph", f"{wrong} parts of it disagree with the catalog", _drop_graph)
+    yield from _if_any("graph", range(count_wrong(catalog)), "{} parts of it disagree with the catalog", drop_graph)
 
 
 def check_values(catalog: Catalog) -> Iterator[Problem]:
@@ -179,18 +183,21 @@ def check_values(catalog: Catalog) -> Iterator[Problem]:
 
 def check_ledger(catalog: Catalog) -> Iterator[Problem]:
     """Work that is due and not noted would never be done."""
-    for stage, due in ((STAGE_VECTORS, _WITHOUT_VECTORS), (STAGE_OCR, _WITHOUT_OCR)):
-        missing = f"{due} AND doc_id NOT IN (SELECT doc_id FROM ledger WHERE stage = '{stage}')"
-        count = _count(catalog, f"SELECT COUNT(*) FROM ({missing}) AS missing")
-        if count:
-            yield Problem(
-                "ledger",
-                f"{count} documents wait for {stage} and nobody knows",
-                lambda opened, rows=missing, stage=stage: _change(  # type: ignore[misc]
-                    opened, f"INSERT INTO ledger SELECT doc_id, '{stage}' FROM ({rows}) AS missing"
-                ),
-                "finish them with: ctx ingest PATH",
-            )
+    for stage, due in (
+        (STAGE_VECTORS, "pages JOIN chunks USING (page_id) LEFT JOIN vectors USING (chunk_id) WHERE seq IS NULL"),
+        (STAGE_OCR, "pages WHERE needs_ocr = 1"),
+    ):
+        missing = (
+            f"SELECT DISTINCT doc_id, '{stage}' FROM {due}"
+            f" AND doc_id NOT IN (SELECT doc_id FROM ledger WHERE stage = '{stage}')"
+        )
+        found = catalog.connection.execute(missing).fetchall()
+        message, remedy = f"{{}} documents wait for {stage} and nobody knows", "finish them with: ctx ingest PATH"
+        yield from _if_any("ledger", found, message, partial(_execute, f"INSERT INTO ledger {missing}"), remedy)
+
+
+def _execute(statement: str, connection: sqlite3.Connection) -> None:
+    connection.execute(statement)
 
 
 def check_given_up(catalog: Catalog) -> Iterator[Problem]:
@@ -204,12 +211,8 @@ def check_given_up(catalog: Catalog) -> Iterator[Problem]:
 def check_images(catalog: Catalog) -> Iterator[Problem]:
     missing = images.missing(catalog)
     if missing:
-        yield Problem(
-            "images",
-            f"{len(missing)} page images are gone",
-            lambda opened: images.forget(opened, missing),
-            "draw them again with: ctx ingest PATH",
-        )
+        message, remedy = f"{len(missing)} page images are gone", "draw them again with: ctx ingest PATH"
+        yield Problem("images", message, lambda opened: images.forget(opened, missing), remedy)
 
 
 def check_fulltext(catalog: Catalog) -> Iterator[Problem]:
@@ -227,24 +230,33 @@ def check_fulltext_words(catalog: Catalog) -> Iterator[Problem]:
         yield _fulltext_problem("disagrees with the pages")
 
 
+def _fulltext_problem(what: str) -> Problem:
+    return Problem("full text", f"full-text search {what}", rebuild_fulltext)
+
+
 def check_leftovers(catalog: Catalog) -> Iterator[Problem]:
     """What stopped runs left on the disk. Nobody may be writing."""
     paths = catalog.paths
-    if generations.has_draft(paths.chroma):
-        yield Problem(
-            "leftovers", "an unfinished draft of the collections", lambda _: generations.drop_draft(paths.chroma)
-        )
-    if paths.has_spooled():
-        yield Problem("leftovers", "pages that a stopped run had read", lambda _: paths.clear_spool())
-    if uploads.dead_passings(paths):
-        yield Problem("leftovers", "files that were not received to their end", lambda _: uploads.sweep(paths))
-    if paths.restoring.exists():
-        yield Problem("leftovers", "a stopped restore's files", lambda _: remove_tree(paths.restoring))
     known = {str(row[0]) for row in catalog.connection.execute("SELECT doc_id FROM documents")}
     strangers = images.strangers(paths, known)
-    if strangers:
-        message = f"{len(strangers)} image folders of documents that are gone"
-        yield Problem("leftovers", message, lambda _: images.sweep(paths, known))
+    left: tuple[tuple[object, str, Callable[[], object]], ...] = (
+        (
+            generations.has_draft(paths.chroma),
+            "an unfinished draft of the collections",
+            lambda: generations.drop_draft(paths.chroma),
+        ),
+        (paths.has_spooled(), "pages that a stopped run had read", paths.clear_spool),
+        (uploads.dead_passings(paths), "files that were not received to their end", lambda: uploads.sweep(paths)),
+        (paths.restoring.exists(), "a stopped restore's files", lambda: remove_tree(paths.restoring)),
+        (
+            strangers,
+            f"{len(strangers)} image folders of documents that are gone",
+            lambda: images.sweep(paths, known),
+        ),
+    )
+    for found, message, remove in left:
+        if found:
+            yield Problem("leftovers", message, lambda _, remove=remove: remove())  # type: ignore[misc]
 
 
 QUICK: tuple[IntegrityCheck, ...] = (
@@ -253,10 +265,7 @@ QUICK: tuple[IntegrityCheck, ...] = (
     check_given_up,
     check_images,
     check_memories,
-    check_sessions,
-    check_packages,
-    check_values_of_experiences,
-    check_labels,
+    check_removed,
     check_graph,
     check_fulltext,
     check_leftovers,
@@ -267,14 +276,9 @@ FULL: tuple[IntegrityCheck, ...] = (
     check_references,
     check_documents,
     check_texts,
-    check_vectors,
     check_memories,
-    check_memory_vectors,
-    check_sessions,
-    check_packages,
-    check_item_vectors,
-    check_values_of_experiences,
-    check_labels,
+    check_vectors,
+    check_removed,
     check_graph,
     check_values,
     check_ledger,
@@ -283,110 +287,3 @@ FULL: tuple[IntegrityCheck, ...] = (
     check_fulltext_words,
     check_leftovers,
 )
-
-_WITHOUT_VECTORS = (
-    "SELECT DISTINCT doc_id FROM pages JOIN chunks USING (page_id) LEFT JOIN vectors USING (chunk_id) WHERE seq IS NULL"
-)
-_LOST_JOINS = (
-    "SELECT m.tenant, m.memory_no FROM memories m"
-    " LEFT JOIN memories j ON j.tenant = m.tenant AND j.memory_no = m.joined_to"
-    " WHERE m.joined_to IS NOT NULL AND (j.memory_no IS NULL OR j.joined_to IS NOT NULL)"
-)
-_LOST_NEWER = (
-    "SELECT m.tenant, m.memory_no FROM memories m"
-    " LEFT JOIN memories n ON n.tenant = m.tenant AND n.memory_no = m.superseded_by"
-    " WHERE m.superseded_by IS NOT NULL AND n.memory_no IS NULL"
-)
-_WITHOUT_OCR = "SELECT DISTINCT doc_id FROM pages WHERE needs_ocr = 1"
-
-
-def _unreadable(doc_ids: set[str], what: str) -> Iterator[Problem]:
-    if doc_ids:
-        yield Problem(
-            "documents", f"{len(doc_ids)} documents {what}", lambda opened: _mark_unread(opened, doc_ids), READ_AGAIN
-        )
-
-
-def _mark_unread(catalog: Catalog, doc_ids: set[str]) -> None:
-    """As if an older reader had read them: the next run reads them again and puts them in their own place."""
-    with catalog.transaction() as connection:
-        connection.executemany("UPDATE documents SET reader_version = 0 WHERE doc_id = ?", [(d,) for d in doc_ids])
-
-
-def _fulltext_problem(what: str) -> Problem:
-    return Problem("full text", f"full-text search {what}", _rebuild_fulltext)
-
-
-def _rebuild_fulltext(catalog: Catalog) -> None:
-    rebuild_fulltext(catalog)
-
-
-def _drop_graph(catalog: Catalog) -> None:
-    with catalog.transaction() as connection:
-        drop_graph(connection)
-
-
-def _drop_orphans(catalog: Catalog) -> None:
-    with catalog.transaction() as connection:
-        structure.delete_orphans(connection)
-
-
-def _drop_vectors(catalog: Catalog, sequence: list[int]) -> None:
-    with catalog.transaction() as connection:
-        connection.executemany("DELETE FROM vectors WHERE seq = ?", [(number,) for number in sequence])
-
-
-def _unlink_memories(catalog: Catalog, column: str, rows: list[tuple[str, int]]) -> None:
-    with catalog.transaction() as connection:
-        connection.executemany(f"UPDATE memories SET {column} = NULL WHERE tenant = ? AND memory_no = ?", rows)
-        update_words(connection)
-        _read_again(connection, rows)
-
-
-def _drop_memory_vectors(catalog: Catalog, rows: list[tuple[str, int]]) -> None:
-    """The next question makes them anew."""
-    with catalog.transaction() as connection:
-        connection.executemany("DELETE FROM memory_vectors WHERE tenant = ? AND memory_no = ?", rows)
-        _read_again(connection, rows)
-
-
-def _leave_sessions(catalog: Catalog, doc_ids: list[str]) -> None:
-    with catalog.transaction() as connection:
-        leave_sessions(connection, doc_ids)
-
-
-def _leave_packages(catalog: Catalog, owners: list[str]) -> None:
-    with catalog.transaction() as connection:
-        packages.leave_packages(connection, owners)
-
-
-def _drop_labels(catalog: Catalog, lost: list[tuple[str, str]]) -> None:
-    with catalog.transaction() as connection:
-        for tenant, target in lost:
-            leave_targets(connection, tenant, [target])
-
-
-def _drop_items(catalog: Catalog, numbers: list[int]) -> None:
-    with catalog.transaction() as connection:
-        remove_numbers(connection, numbers)
-
-
-def _drop_item_vectors(catalog: Catalog, numbers: list[int]) -> None:
-    """The next question makes them anew."""
-    with catalog.transaction() as connection:
-        connection.executemany("DELETE FROM item_vectors WHERE item_no = ?", [(number,) for number in numbers])
-
-
-def _read_again(connection: sqlite3.Connection, rows: list[tuple[str, int]]) -> None:
-    """Whoever holds these tenants' memories has to."""
-    tenants = [(tenant,) for tenant in sorted({tenant for tenant, _ in rows})]
-    connection.executemany("UPDATE memory_tenants SET version = version + 1 WHERE tenant = ?", tenants)
-
-
-def _change(catalog: Catalog, statement: str, *values: object) -> None:
-    with catalog.transaction() as connection:
-        connection.execute(statement, values)
-
-
-def _count(catalog: Catalog, query: str, *values: object) -> int:
-    return int(catalog.connection.execute(query, values).fetchone()[0])

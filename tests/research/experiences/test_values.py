@@ -221,13 +221,13 @@ def test_the_doctor_removes_values_that_quote_nobody(valued: Index) -> None:
     from research.store import Catalog, NewItem
 
     with Catalog(valued.paths, writable=True) as catalog:
-        assert list(integrity.check_values_of_experiences(catalog)) == []
+        assert list(integrity.check_removed(catalog)) == []
         stranger = NewItem("stranger", "", "A sentence of nobody", metadata={"axis": "full", "experience": "nobody"})
         put_items(catalog, "value", "full", "1", [stranger], metadata=_metadata(catalog))
-        [problem] = integrity.check_values_of_experiences(catalog)
+        [problem] = integrity.check_removed(catalog)
         assert problem.fix is not None
         problem.fix(catalog)
-        assert list(integrity.check_values_of_experiences(catalog)) == []
+        assert list(integrity.check_removed(catalog)) == []
     assert "stranger" not in {value.id for value in valued.experiences.values()}
 
 

@@ -36,7 +36,7 @@ def code(catalog: Any) -> object:
     told += [remove_items(catalog, "commit", ["abc", "nobody"]), items.keys_of_parent(catalog, "commit", "/repo")]
     told += [remove_parents(catalog, "code", ["/b.py"]), *_seen(catalog)]
     catalog.connection.execute("UPDATE item_vectors SET vector = ? WHERE item_no = 1", (b"short",))
-    problems = list(integrity.check_item_vectors(catalog))
+    problems = list(integrity.check_vectors(catalog))
     for problem in problems:
         assert problem.fix is not None
         problem.fix(catalog)

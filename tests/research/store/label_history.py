@@ -31,7 +31,7 @@ def label(catalog: Any) -> object:
     labels.put_labels(catalog, given)
     labels.put_labels(catalog, [Label("tag:north", "classification", "Restricted", given_at=TIME)])
     removed = labels.remove_labels(catalog, "", "path:/docs", labels.NAMES), labels.labels_state(catalog)
-    lost = list(integrity.check_labels(catalog))
+    lost = list(integrity.check_removed(catalog))
     for problem in lost:
         assert problem.fix is not None
         problem.fix(catalog)
@@ -56,6 +56,5 @@ def label(catalog: Any) -> object:
     assert seen[-1] == [("/docs",), ("/repo",), ()]
     with catalog.transaction() as connection:
         labels.leave_document(connection, known[0].doc_id)
-        labels.leave_items(connection, [1])
-        labels.leave_targets(connection, "anna", ["memory:labelled"])
+        labels.leave_targets(connection, [("", "code:/a.py"), ("anna", "memory:labelled")])
     return removed, [problem.message for problem in lost], seen, labels.list_labels(catalog)

@@ -183,12 +183,9 @@ def test_the_doctor_finds_rows_that_belong_to_nothing(filled: Making) -> None:
     (problem,) = integrity.check_references(filled.catalog)
     assert problem.fix is not None
     problem.fix(filled.catalog)
-    (cited,) = integrity.check_sessions(filled.catalog)
-    assert cited.fix is not None
-    cited.fix(filled.catalog)
-    (held,) = integrity.check_packages(filled.catalog)
-    assert held.fix is not None
-    held.fix(filled.catalog)
+    for lost in integrity.check_removed(filled.catalog):
+        assert lost.fix is not None
+        lost.fix(filled.catalog)
     left = {table for table in tables_of(connection) if _count(filled.catalog, table)}
     assert left == OF_NO_DOCUMENT - REBUILT
     connection.execute("DELETE FROM memory_tenants")
@@ -196,7 +193,7 @@ def test_the_doctor_finds_rows_that_belong_to_nothing(filled: Making) -> None:
     (problem,) = integrity.check_references(filled.catalog)
     assert problem.fix is not None
     problem.fix(filled.catalog)
-    (lost,) = integrity.check_labels(filled.catalog)
+    (lost,) = integrity.check_removed(filled.catalog)
     assert lost.fix is not None
     lost.fix(filled.catalog)
     assert {table for table in tables_of(connection) if _count(filled.catalog, table)} == {

@@ -24,7 +24,7 @@ def test_it_is_named_with_the_command_that_makes_it_anew(tmp_path: Path) -> None
         packed.extractall(root, filter="data")
     before = bytes_of(root)
     for open_it in (
-        lambda: Index.open(root).documents.list(),
+        lambda: Index.open(root).prepare(),
         lambda: Catalog(IndexPaths(root)),
         lambda: Catalog(IndexPaths(root), writable=True),
         lambda: Index(root).prepare(),

@@ -108,7 +108,7 @@ def test_the_doctor_drops_vectors_that_are_none(making: Making) -> None:
     with making.catalog.transaction() as connection:
         memory_writes.write_vectors(connection, "t", "made-up", [1, 2], unit_rows(2).astype(np.float32))
         connection.execute("UPDATE memory_vectors SET vector = x'ff7bff7b' WHERE memory_no = 2")
-    [problem] = integrity.check_memory_vectors(making.catalog)
+    [problem] = integrity.check_vectors(making.catalog)
     assert problem.fix is not None
     problem.fix(making.catalog)
     assert memories.vectors_of(making.catalog, "t", "made-up")[0] == [1]

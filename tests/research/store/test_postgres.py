@@ -240,7 +240,7 @@ def _correct(catalog: Any) -> object:
     catalog.connection.execute("UPDATE memories SET superseded_by = 77 WHERE tenant = ?", ("ben",))
     catalog.connection.execute("UPDATE memory_vectors SET vector = ?", (b"short",))
     found = []
-    for check in (integrity.check_memories, integrity.check_memory_vectors):
+    for check in (integrity.check_memories, integrity.check_vectors):
         for problem in list(check(catalog)):
             found.append(problem.message)
             assert problem.fix is not None
