@@ -170,8 +170,8 @@ CREATE TABLE memories (
     session TEXT NOT NULL,
     persona TEXT NOT NULL,
     speaker TEXT NOT NULL,
-    created_at TEXT NOT NULL CHECK (created_at <> ''),
-    told_at TEXT NOT NULL CHECK (told_at <> ''),  -- last, by itself or by one that is joined to it
+    created_at TEXT NOT NULL,
+    told_at TEXT NOT NULL,  -- last, by itself or by one that is joined to it
     used_at TEXT NOT NULL,
     expires_at TEXT NOT NULL,
     helped INTEGER NOT NULL CHECK (helped >= 0),
@@ -225,7 +225,7 @@ CREATE TABLE memory_feedback (
     seq INTEGER NOT NULL CHECK (seq > 0),
     helped INTEGER NOT NULL CHECK (helped IN (0, 1)),
     score REAL NOT NULL CHECK (score BETWEEN 0 AND 1),  -- that it was recalled with
-    given_at TEXT NOT NULL CHECK (given_at <> ''),
+    given_at TEXT NOT NULL,
     PRIMARY KEY (tenant, memory_no, seq),
     FOREIGN KEY (tenant, memory_no) REFERENCES memories ON DELETE CASCADE
 ) STRICT;
@@ -235,7 +235,7 @@ CREATE TABLE turns (
     tenant TEXT NOT NULL,
     session TEXT NOT NULL,
     turn_no INTEGER NOT NULL CHECK (turn_no > 0),
-    asked_at TEXT NOT NULL CHECK (asked_at <> ''),
+    asked_at TEXT NOT NULL,
     model TEXT NOT NULL,  -- that wrote the answer; empty without one
     question TEXT NOT NULL,
     searched TEXT NOT NULL,
@@ -265,7 +265,7 @@ CREATE TABLE item_parents (
     kind TEXT NOT NULL CHECK (kind IN ('code', 'commit', 'experience', 'value')),
     parent TEXT NOT NULL CHECK (length(parent) BETWEEN 1 AND 8192),
     stamp TEXT NOT NULL,
-    read_at TEXT NOT NULL CHECK (read_at <> ''),
+    read_at TEXT NOT NULL,
     metadata TEXT NOT NULL CHECK (metadata GLOB '{*}'),
     PRIMARY KEY (kind, parent)
 ) WITHOUT ROWID, STRICT;
@@ -276,7 +276,7 @@ CREATE TABLE items (
     parent TEXT NOT NULL,
     key TEXT NOT NULL CHECK (length(key) BETWEEN 1 AND 8192),  -- with the kind its lasting name
     seq INTEGER NOT NULL,  -- of its last change
-    created_at TEXT NOT NULL CHECK (created_at <> ''),
+    created_at TEXT NOT NULL,
     length INTEGER NOT NULL CHECK (length >= 0),  -- words, as full-text search counts them
     title_length INTEGER NOT NULL CHECK (title_length >= 0),  -- different ones of its title
     prior REAL NOT NULL CHECK (prior BETWEEN -1 AND 1),  -- is added to its score, whatever is asked
@@ -318,14 +318,14 @@ CREATE TABLE labels (
     name TEXT NOT NULL CHECK (name IN ('classification', 'status', 'module', 'project')),
     value TEXT NOT NULL CHECK (length(value) BETWEEN 1 AND 100 AND (name <> 'classification' OR value IN ('Public', 'Internal', 'Confidential', 'Restricted'))),
     origin TEXT NOT NULL CHECK (origin IN ('user', 'mark')),  -- mark: what a page says of itself, which a person has confirmed
-    given_at TEXT NOT NULL CHECK (given_at <> ''),
+    given_at TEXT NOT NULL,
     PRIMARY KEY (tenant, target, name)
 ) WITHOUT ROWID, STRICT;
 
 -- Who saw what, by which decision. Each entry's hash is keyed, and covers all of it and the hash before it.
 CREATE TABLE audit (
     seq INTEGER PRIMARY KEY CHECK (seq > 0),
-    at TEXT NOT NULL CHECK (at <> ''),
+    at TEXT NOT NULL,
     kind TEXT NOT NULL CHECK (kind IN ('access', 'checkpoint', 'restart', 'accepted')),  -- all but access are marks of the chain's own
     tenant TEXT NOT NULL,
     principal TEXT NOT NULL,
@@ -398,7 +398,7 @@ CREATE TABLE package_requests (
     tenant TEXT NOT NULL,
     principal TEXT NOT NULL,
     request_id TEXT NOT NULL,
-    asked_at TEXT NOT NULL CHECK (asked_at <> ''),
+    asked_at TEXT NOT NULL,
     request TEXT NOT NULL CHECK (request GLOB '{*}'),
     PRIMARY KEY (tenant, principal, request_id)
 ) STRICT;
@@ -407,8 +407,8 @@ CREATE TABLE packages (
     tenant TEXT NOT NULL,
     principal TEXT NOT NULL,
     request_id TEXT NOT NULL,
-    built_at TEXT NOT NULL CHECK (built_at <> ''),
-    expires_at TEXT NOT NULL CHECK (expires_at <> ''),
+    built_at TEXT NOT NULL,
+    expires_at TEXT NOT NULL,
     policy TEXT NOT NULL,
     revision TEXT NOT NULL,  -- of the index's content; empty: something that it held is gone since
     record TEXT NOT NULL CHECK (record GLOB '{*}'),  -- without content
@@ -423,8 +423,8 @@ CREATE TABLE package_cache (
     principal TEXT NOT NULL,
     policy TEXT NOT NULL,
     revision TEXT NOT NULL,
-    put_at TEXT NOT NULL CHECK (put_at <> ''),
-    expires_at TEXT NOT NULL CHECK (expires_at <> ''),
+    put_at TEXT NOT NULL,
+    expires_at TEXT NOT NULL,
     digest TEXT NOT NULL CHECK (length(digest) = 64 AND digest NOT GLOB '*[^0-9a-f]*'),  -- SHA-256 of the package
     package BLOB NOT NULL  -- JSON; empty where another server keeps it
 ) STRICT;
@@ -443,6 +443,6 @@ CREATE INDEX package_sources_by_owner ON package_sources (owner);
 -- The neighbourhood that a package was built with.
 CREATE TABLE projections (
     projection_id TEXT NOT NULL PRIMARY KEY,
-    made_at TEXT NOT NULL CHECK (made_at <> ''),
+    made_at TEXT NOT NULL,
     projection TEXT NOT NULL CHECK (projection GLOB '{*}')
 ) STRICT;

@@ -51,7 +51,7 @@ _JSON = {
 _PATHS = {"path", "source_path"}
 # Line breaks and worse are in names of real files and stay.
 _NAMES = {"filename", "extension", "parent", "key", "ref", "owner", "target"}
-_TIMES = {"at", "timestamp"}
+_MAYBE_TIMES = {"timestamp", "used_at", "expires_at"}
 _ANY_TEXT = {
     "title", "label", "section_path", "parent_heading", "error", "ocr_engine", "reason", "context", "text", "stamp",
     "words", "embedded", "fact", "source_id", "value", "question", "searched", "answer", "model", "policy",
@@ -304,7 +304,8 @@ def _form_of(table: str, column: str) -> tuple[str, Callable[[str], bool]]:
         (column in _JSON, "JSON of ctx", lambda value: len(value) <= _JSON[column] and _is_json(column, value)),
         (column in _PATHS, "an absolute path", _is_path),
         (column in _NAMES and table != "memories", "a name", lambda v: len(v) <= _LONGEST_PATH and "\0" not in v),
-        (column in _TIMES or column.endswith("_at"), "a time in ISO 8601", _is_time),
+        (column in _MAYBE_TIMES, "a time in ISO 8601, or nothing", lambda value: not value or _is_time(value)),
+        (column == "at" or column.endswith("_at"), "a time in ISO 8601", _is_time),
         (column == "tag" or table == "labels", "a tag", lambda v: v == v.strip() and v.isprintable()),
         (column in _ANY_TEXT, "a text of reasonable length", lambda value: len(value) <= _LONGEST_TEXT),
         (column == "encoder", "an encoder's name", _is_encoder),
@@ -323,9 +324,8 @@ def _is_path(value: str) -> bool:
 
 
 def _is_time(value: str) -> bool:
-    """Or nothing: where that may be is the schema's to say."""
     try:
-        return not value or (len(value) <= 40 and bool(datetime.fromisoformat(value)))
+        return len(value) <= 40 and bool(datetime.fromisoformat(value))
     except ValueError:
         return False
 

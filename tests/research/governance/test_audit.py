@@ -53,6 +53,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _sql(audit_or_root: Path, *statements: str) -> None:
     with closing(sqlite3.connect(IndexPaths(audit_or_root).catalog, isolation_level=None)) as connection:
+        connection.execute("PRAGMA ignore_check_constraints = ON")
         for statement in statements:
             connection.execute(statement)
 
@@ -167,7 +168,12 @@ CHANGES: dict[str, Callable[[int, int], tuple[str, ...]]] = {
         f"DELETE FROM audit WHERE seq < {n}",
         f"UPDATE audit SET kind = 'restart' WHERE seq = {n}",
     ),
-    "no number": lambda n, m: (f"UPDATE audit SET denied = x'00' WHERE seq = {n}",),
+    "no number": lambda n, m: (
+        "PRAGMA writable_schema = ON",
+        "UPDATE sqlite_schema SET sql = replace(sql, 'denied INTEGER', 'denied ANY') WHERE name = 'audit'",
+        "PRAGMA writable_schema = RESET",
+        f"UPDATE audit SET denied = x'00' WHERE seq = {n}",
+    ),
     "no text": lambda n, m: (f"UPDATE audit SET entry = CAST(x'ff' AS TEXT) WHERE seq = {n}",),
     **{f"another {column}": _lengthened(column) for column in COLUMNS.split(", ") if column not in ("seq", "denied")},
     "fewer denied": lambda n, m: (f"UPDATE audit SET denied = denied + 1 WHERE seq = {n}",),

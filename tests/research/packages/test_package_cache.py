@@ -60,7 +60,7 @@ def _add_record(catalog: Catalog, package_id: str) -> None:
     connection.execute("PRAGMA foreign_keys = OFF")
     names = [str(row["name"]) for row in connection.execute("PRAGMA table_info(packages)")]
     marks = ", ".join("?" for _ in names)
-    values = [package_id if name == "package_id" else "" for name in names]
+    values = [{"package_id": package_id, "record": "{}"}.get(name, "") for name in names]
     connection.execute(f"INSERT INTO packages ({', '.join(names)}) VALUES ({marks})", values)
     connection.execute("PRAGMA foreign_keys = ON")
 
