@@ -16,6 +16,7 @@ import asyncio
 import os
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -167,7 +168,11 @@ class TurnMaker:
 
         settings = self._index.settings
         plain = settings.redact == "secrets" and not settings.secrets and not settings.redact_allow
-        redactor = None if plain else redactor_of(settings, environment=self._environment)
+        redactor = None
+        if not plain:
+            whole = self._index.unrestricted()
+            with whole.catalog.snapshot() if whole.exists else nullcontext() as reader:
+                redactor = redactor_of(settings, environment=self._environment, reader=reader)
         self._safe = SafeRedactor(redactor or BaseRedactor(), seconds=_REDACTION_SECONDS)
         return redactor
 

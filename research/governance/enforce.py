@@ -204,7 +204,9 @@ class PolicyAccess:
         """What the settings name, and besides it whatever rules alone can find, even where `redact` is off."""
         from research.governance.redaction import BaseRedactor, Chain, redactor_of
 
-        return Chain(redactor_of(self._settings), BaseRedactor("pii", allow=self._settings.redact_allow))
+        with self._catalog().snapshot() as reader:
+            named = redactor_of(self._settings, reader=reader)
+        return Chain(named, BaseRedactor("pii", allow=self._settings.redact_allow))
 
 
 class _Looking:

@@ -7,11 +7,9 @@ left.
 
 What executes something (a tool, a request) may put a value back with `reveal`. Nothing else does.
 
-The secrets a user has named: where their values come from, and that nothing shows them.
-
-A name is an environment variable (`STRIPE_KEY`), an entry of the system's keyring (`keyring:STRIPE_KEY`, service
-`ctx`), or a file of lines KEY=value that only its owner can read and that lies in no folder that is ingested
-(`file:PATH`). What is known here is masked in everything that leaves: `research.governance.masking`.
+The setting `secrets` names them. A name is an environment variable (`STRIPE_KEY`), an entry of the system's keyring
+(`keyring:STRIPE_KEY`, service `ctx`), or a file of lines KEY=value that only its owner can read and that lies in no
+folder that is ingested (`file:PATH`).
 """
 
 from __future__ import annotations
@@ -24,14 +22,18 @@ from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from html import escape
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 from unicodedata import normalize
 from urllib.parse import quote, quote_plus
 
 from research.errors import UsageError
-from research.files import is_inside, read_checked
+from research.files import read_checked, user_config
 from research.governance.keys import find_keys as looks_like_keys
+from research.governance.policy_files import ingested_places
 from research.secret import Secret, keyring_entry
+
+if TYPE_CHECKING:
+    from research.store import Reader
 
 _PLACEHOLDER = re.compile(r"§§secret\(([A-Za-z_][A-Za-z0-9_.-]{0,63})\)")
 _PART = 8  # characters of a value in a row that give it away
@@ -240,16 +242,15 @@ def known_secrets(
     names: Iterable[str],
     *,
     environment: Mapping[str, str] | None = None,
-    ingested: Iterable[Path] = (),
+    reader: Reader | None = None,
 ) -> dict[str, Secret]:
-    """What the setting `secrets` names, as far as it has a value. `ingested` are the folders whose files anybody may
-    ask for. Raises `UsageError`, in which no value stands."""
+    """What the setting `secrets` names, as far as it has a value. `reader`: of the catalog that knows which places were
+    ingested. Raises `UsageError`, in which no value stands."""
     variables = os.environ if environment is None else environment
-    folders = tuple(ingested)
     values: dict[str, Secret] = {}
     for name in names:
         if name.startswith(_FILE):
-            found = _from_file(Path(name.removeprefix(_FILE)).expanduser(), folders)
+            found = _from_file(Path(name.removeprefix(_FILE)).expanduser(), reader)
         elif name.startswith(_KEYRING):
             key = name.removeprefix(_KEYRING)
             _check_name(key)
@@ -305,13 +306,12 @@ def _from_keyring(key: str) -> str:
     return value
 
 
-def _from_file(path: Path, ingested: tuple[Path, ...]) -> dict[str, str]:
-    for folder in ingested:
-        if is_inside(path, folder):
-            raise UsageError(
-                f"{path} holds secrets and lies in {folder}, whose files are ingested",
-                hint="move it elsewhere; what is ingested can be asked for",
-            )
+def _from_file(path: Path, reader: Reader | None) -> dict[str, str]:
+    if places := ingested_places(path.absolute(), reader, user_config().parent):
+        raise UsageError(
+            f"{path} holds secrets and lies in {places[0]}, whose files are ingested",
+            hint="move it elsewhere; what is ingested can be asked for",
+        )
 
     def check(status: os.stat_result) -> None:
         if not stat.S_ISREG(status.st_mode) or status.st_mode & 0o077 or status.st_uid != os.geteuid():

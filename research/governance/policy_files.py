@@ -123,24 +123,28 @@ def _check_owner(what: str, path: Path, status: os.stat_result) -> None:
 
 
 def check_place(path: Path, reader: Reader | None, config: Path | None = None, index: Path | None = None) -> None:
-    """Raise `PolicyError` for a file that lies where documents come from. The user's config folder is nobody else's,
-    even if the home folder around it was ingested; a link that leads out of it is looked at where it leads."""
-    from research.store import ingested_around, stored_text
-
+    """Raise `PolicyError` for a file that lies where documents come from."""
     own = config or user_config().parent
-    real = Path(os.path.realpath(path))
-    places: list[str] = []
-    if index is not None and is_inside(real, index):
-        places.append(str(index))
-    if reader is not None:
-        places += [place for name in {str(real), str(path)} for place in ingested_around(reader, stored_text(name))]
-    if is_inside(real, own):
-        places = [place for place in places if is_inside(Path(place), own)]
+    places = ingested_places(path, reader, own)
+    if index is not None and is_inside(path, index) and not is_inside(path, own):
+        places = [str(index), *places]
     if places:
         raise PolicyError(
             f"the policy {path} is not used: it lies in {places[0]}, which was ingested",
             hint=f"move it to {own}, or to a folder without documents",
         )
+
+
+def ingested_places(path: Path, reader: Reader | None, own: Path) -> list[str]:
+    """The places around a file that were ingested. The user's `own` folder is nobody else's, even if the home folder
+    around it was ingested; a link that leads out of it is looked at where it leads."""
+    from research.store import ingested_around, stored_text
+
+    real = os.path.realpath(path)
+    places = (
+        [place for name in {real, str(path)} for place in ingested_around(reader, stored_text(name))] if reader else []
+    )
+    return [place for place in places if is_inside(Path(place), own)] if is_inside(Path(real), own) else places
 
 
 def unreadable(path: Path, error: OSError) -> PolicyError:

@@ -40,9 +40,8 @@ from research.observe import NullRecorder, Recorder, logger_of
 from research.parallel import Workers
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from research.settings import Settings
+    from research.store import Reader
 
 LEVELS = ("off", "secrets", "pii")
 SECRETS = frozenset(SECRET_KINDS)
@@ -202,10 +201,11 @@ def open_redactor(
 
 
 def redactor_of(
-    settings: Settings, *, environment: Mapping[str, str] | None = None, ingested: Iterable[Path] = ()
+    settings: Settings, *, environment: Mapping[str, str] | None = None, reader: Reader | None = None
 ) -> RedactorProtocol:
     """What the settings `redact`, `redact_language`, `redact_allow` and `secrets` make together. Raises where something
-    of it is missing; `SafeRedactor(lambda: redactor_of(settings))` then drops everything, and says why."""
+    of it is missing; `SafeRedactor(lambda: redactor_of(settings))` then drops everything. `reader`: of the catalog that
+    knows which places were ingested, for a file of secrets lies in none of them."""
     redactor = open_redactor(
         settings.redact, allow=settings.redact_allow, languages=settings.redact_language.replace(" ", "").split("+")
     )
@@ -213,7 +213,7 @@ def redactor_of(
         return redactor
     from research.governance.masking import SecretMasker, known_secrets
 
-    return Chain(SecretMasker(known_secrets(settings.secrets, environment=environment, ingested=ingested)), redactor)
+    return Chain(SecretMasker(known_secrets(settings.secrets, environment=environment, reader=reader)), redactor)
 
 
 ERROR, TIMEOUT, UNAVAILABLE = "error", "timeout", "unavailable"

@@ -122,6 +122,13 @@ def test_the_settings_say_what_is_taken_out(index: Index) -> None:
     assert KEY not in str(built(index, documents=False, user_message="key of the G4?").to_dict())
 
 
+def test_a_file_of_secrets_lies_nowhere_that_was_ingested(index: Index) -> None:
+    folder = Path(index.documents.list()[0].source_path).parent
+    settings = Settings(secrets=(f"file:{folder}/secrets.env",))
+    with Index(index.root, settings) as opened, pytest.raises(UsageError, match="whose files are ingested"):
+        built(opened, user_message=ASKED)
+
+
 def test_what_is_no_turn_is_said(index: Index) -> None:
     with pytest.raises(TurnTooLongError):
         built(index, 20, user_message="word " * 100)

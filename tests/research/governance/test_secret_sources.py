@@ -10,6 +10,8 @@ import pytest
 
 from research.errors import UsageError
 from research.governance.masking import SecretMasker, known_secrets
+from research.store import Catalog
+from tests.research.store.index_making import Making
 
 VALUE = "hunter2hunter2"
 
@@ -39,6 +41,13 @@ def test_a_file_that_nobody_else_reads(tmp_path: Path) -> None:
     assert {key: known[key].reveal() for key in known} == {"A_KEY": VALUE, "B_KEY": "with = and #"}
 
 
+def ingested_file(root: Path, path: Path) -> Catalog:
+    """The catalog of an index in which this document was ingested."""
+    index = Making(root)
+    index.add(path.name, ["a page"], folder=str(path.parent))
+    return index.catalog
+
+
 def test_files_that_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "docs" / "secrets.env"
     path.parent.mkdir()
@@ -50,9 +59,12 @@ def test_files_that_are_refused(tmp_path: Path) -> None:
     path.chmod(0o600)
     link = tmp_path / "link"
     link.symlink_to(path)
+    catalog = ingested_file(tmp_path / "index", path.parent / "a.pdf")
     for way in (path, link, tmp_path / "docs" / ".." / "docs" / "secrets.env"):
         with pytest.raises(UsageError, match="whose files are ingested"):
-            known_secrets([f"file:{way}"], ingested=[tmp_path / "other", tmp_path / "docs"])
+            known_secrets([f"file:{way}"], reader=catalog)
+    assert list(known_secrets([f"file:{path}"])) == ["A_KEY"]
+    catalog.close()
     for content, match in ((f"A_KEY={VALUE}\n{VALUE}", "line 2: not KEY=value"), ("A=" + "x" * 70_000, "larger than")):
         path.write_text(content)
         with pytest.raises(UsageError, match=match) as caught:
