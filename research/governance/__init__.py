@@ -1,8 +1,8 @@
 """What may be seen: policies, and access by them before anything is searched; redactors, placeholders, masks.
 
-from research.governance import Placeholders, SafeRedactor, SecretMasker, known_secrets, open_redactor
+from research.governance import Placeholders, SafeRedactor, SecretMasker, known_secrets, redactor_of
 
-redactor = SafeRedactor(lambda: open_redactor("pii"), seconds=5)
+redactor = SafeRedactor(lambda: redactor_of(settings), seconds=5)
 safe = redactor.redact_all(texts, Placeholders())   # None for each text that could not be made safe
 index.acting_as(Principal("anna", "lab")).ask(...)   # of what anna may see, and nothing else is read
 masker = SecretMasker(known_secrets(["STRIPE_KEY"]))
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
         NoopRedactor,
         RedactorProtocol,
         SafeRedactor,
-        open_redactor,
         redactor_of,
     )
 else:
@@ -66,6 +65,6 @@ else:
             "policy": "MemoryAccessPolicy check_policy read_policies",
             "policy_files": "check_encoder has_policies",
             "people": "PresidioRedactor",
-            "redaction": "BaseRedactor NoopRedactor RedactorProtocol SECRETS SafeRedactor open_redactor redactor_of",
+            "redaction": "BaseRedactor NoopRedactor RedactorProtocol SECRETS SafeRedactor redactor_of",
         },
     )

@@ -18,7 +18,7 @@ import re
 import secrets
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
@@ -179,14 +179,6 @@ class Placeholders:
         hashed = self._hash(word)
         with self._lock:
             return any(hashed in names for names in self._people.values() if len(names) > 1)
-
-    def counts(self) -> Mapping[str, int]:
-        """How many different ones of each kind there were."""
-        with self._lock:
-            return dict(self._counts)
-
-    def __repr__(self) -> str:
-        return f"Placeholders({', '.join(f'{kind}={count}' for kind, count in sorted(self.counts().items()))})"
 
     def _number(self, kind: str, value: str) -> int:
         key = kind, self._hash(value)

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from research.settings import Settings
     from research.store import Reader
 
-LEVELS = ("off", "secrets", "pii")
 SECRETS = frozenset(SECRET_KINDS)
 PII = SECRETS | frozenset(PATTERN_KINDS)
 
@@ -64,20 +63,6 @@ class RedactorProtocol(Protocol):
     def redact(self, text: str) -> str:
         """The text made safe. Raises where that cannot be done; the text it was given is then not to be used."""
         ...
-
-
-@runtime_checkable
-class NumberingRedactor(RedactorProtocol, Protocol):
-    """One whose placeholders can be shared by several texts."""
-
-    def within(self, placeholders: Placeholders) -> Callable[[str], str]:
-        """`redact` with the numbers of one context."""
-        ...
-
-
-def redacting(redactor: RedactorProtocol, placeholders: Placeholders) -> Callable[[str], str]:
-    """Return `redact`, with the numbers of one context where the redactor has any."""
-    return redactor.within(placeholders) if isinstance(redactor, NumberingRedactor) else redactor.redact
 
 
 class NoopRedactor:
@@ -125,9 +110,6 @@ class BaseRedactor:
             at = end
         return "".join([*parts, text[at:]])
 
-    def within(self, placeholders: Placeholders) -> Callable[[str], str]:
-        return partial(self.redact, placeholders=placeholders)
-
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(sorted(self.kinds))})"
 
@@ -164,11 +146,8 @@ class Chain:
 
     def redact(self, text: str, placeholders: Placeholders | None = None) -> str:
         for each in self._redactors:
-            text = (each.redact if placeholders is None else redacting(each, placeholders))(text)
+            text = redacting(each, placeholders)(text)
         return text
-
-    def within(self, placeholders: Placeholders) -> Callable[[str], str]:
-        return partial(self.redact, placeholders=placeholders)
 
     def warm_up(self) -> None:
         for each in self._redactors:
@@ -178,26 +157,18 @@ class Chain:
         return f"Chain({', '.join(map(repr, self._redactors))})"
 
 
+def redacting(redactor: RedactorProtocol, placeholders: Placeholders | None) -> Callable[[str], str]:
+    """Return `redact`, with the numbers of one context where the redactor has any."""
+    if isinstance(redactor, BaseRedactor | Chain):
+        return partial(redactor.redact, placeholders=placeholders)
+    return redactor.redact
+
+
 def warm_up(redactor: RedactorProtocol) -> None:
     """Load what a redactor needs, if it has anything to load."""
     warm = getattr(redactor, "warm_up", None)
     if warm is not None:
         warm()
-
-
-def open_redactor(
-    level: str = "secrets", *, allow: Iterable[str] = (), languages: Iterable[str] = ("en",)
-) -> RedactorProtocol:
-    """The redactor that a setting names: "off", "secrets", or "pii", which needs the extra `redact`."""
-    if level == "off":
-        return NoopRedactor()
-    if level == "secrets":
-        return BaseRedactor(allow=allow)
-    if level == "pii":
-        from research.governance.people import PresidioRedactor
-
-        return PresidioRedactor(allow=allow, languages=languages)
-    raise UsageError(f"redact cannot be {level!r}", hint=f"choose one of: {', '.join(LEVELS)}")
 
 
 def redactor_of(
@@ -206,9 +177,13 @@ def redactor_of(
     """What the settings `redact`, `redact_language`, `redact_allow` and `secrets` make together. Raises where something
     of it is missing; `SafeRedactor(lambda: redactor_of(settings))` then drops everything. `reader`: of the catalog that
     knows which places were ingested, for a file of secrets lies in none of them."""
-    redactor = open_redactor(
-        settings.redact, allow=settings.redact_allow, languages=settings.redact_language.replace(" ", "").split("+")
-    )
+    redactor: RedactorProtocol = NoopRedactor()
+    if settings.redact == "secrets":
+        redactor = BaseRedactor(allow=settings.redact_allow)
+    elif settings.redact != "off":
+        from research.governance.people import PresidioRedactor
+
+        redactor = PresidioRedactor(settings.redact_allow, settings.redact_language.replace(" ", "").split("+"))
     if not settings.secrets:
         return redactor
     from research.governance.masking import SecretMasker, known_secrets

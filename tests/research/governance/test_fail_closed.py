@@ -16,7 +16,8 @@ import pytest
 from research.errors import RedactionError, UsageError
 from research.governance import redaction
 from research.governance.findings import Placeholders
-from research.governance.redaction import BaseRedactor, NoopRedactor, Redacted, SafeRedactor, open_redactor
+from research.governance.redaction import BaseRedactor, NoopRedactor, Redacted, SafeRedactor, redactor_of
+from research.settings import Settings
 
 MARK = "zanzibar-9f3e"
 TEXT = f"the raw text says {MARK} and password=hunter2"
@@ -205,7 +206,7 @@ def test_placeholders_are_shared_where_the_redactor_has_them() -> None:
 
 def test_an_engine_that_is_missing_is_told_without_a_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "presidio_analyzer", None)
-    safe = SafeRedactor(lambda: open_redactor("pii"))
+    safe = SafeRedactor(lambda: redactor_of(Settings(redact="pii")))
     assert safe.redact_all([TEXT]).reasons == {"unavailable": 1}
     with pytest.raises(RedactionError, match="presidio_analyzer not installed") as caught:
         safe.warm_up()

@@ -14,7 +14,6 @@ from research.governance import (
     Placeholders,
     RedactorProtocol,
     SafeRedactor,
-    open_redactor,
     redactor_of,
 )
 from research.governance.findings import KINDS, Finding, merged
@@ -83,16 +82,6 @@ def test_overlapping_findings_become_one() -> None:
     ]
 
 
-def test_what_a_setting_names() -> None:
-    assert isinstance(open_redactor("off"), NoopRedactor)
-    secrets = open_redactor("secrets", allow=("*example*",))
-    assert isinstance(secrets, RedactorProtocol)
-    assert secrets.redact("password=hunter2, password=example1") == "password=<PASSWORD_1>, password=example1"
-    with pytest.raises(UsageError, match="redact cannot be 'some'"):
-        open_redactor("some")
-    assert NoopRedactor().redact(TEXT) == TEXT
-
-
 def test_settings() -> None:
     assert (Settings().redact, Settings().redact_language, Settings().redact_allow, Settings().secrets) == (
         "secrets",
@@ -110,6 +99,8 @@ def test_settings() -> None:
 
 def test_what_settings_make_together() -> None:
     assert isinstance(redactor_of(Settings()), BaseRedactor)
+    assert isinstance(redactor_of(Settings()), RedactorProtocol)
+    assert redactor_of(Settings(redact="off")).redact(TEXT) == NoopRedactor().redact(TEXT) == TEXT
     settings = Settings(redact_allow=("hunter*",), secrets=("A_KEY", "B_KEY"))
     redactor = redactor_of(settings, environment={"A_KEY": "tortoise-77"})
     text = "password=tortoise-77, password=hunter2, password=horse3"
