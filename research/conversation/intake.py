@@ -8,15 +8,15 @@ replaced. An object is as `Memory.to_dict` has it, as seeds 000 and 001 send it,
 from __future__ import annotations
 
 import json
-import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from research.errors import UsageError
 from research.memories import DEFAULT_TYPE, NewMemory
+from research.text import json_lines, kind_name, storable, stored_time
 
 if TYPE_CHECKING:
     from research.index import Index
@@ -29,11 +29,15 @@ _LONGEST_TAG = 100
 _MOST_TAGS = 32
 _DEEPEST = 8
 _MOST_SOURCES = 1_000
+LONGEST_LINE = 1 << 20  # bytes, of JSON Lines
+_A_BATCH = 200
+_MOST_FAILURES = 1_000  # that are kept; the others are counted
 
 # Other names for the same: those of the seeds, and of conversations as they are exported.
 _NAMES = {"session_id": "session", "persona_id": "persona", "timestamp": "created_at", "idempotency_key": "key"}
 _SPEAKERS = ("speaker", "author", "role")  # in metadata
 _FIELDS = frozenset(NewMemory.__slots__)
+_NAMED = ("id", "type", "category", "namespace", "session", "persona", "key", "replaces")
 # What a memory has that was stored before; the index works it out itself.
 _OWN = frozenset(
     {"tenant", "tenant_id", "told_at", "last_used_at", "joined_to", "also", "superseded_by", "helped", "not_helped"}
@@ -48,7 +52,7 @@ _MILLISECONDS = 1e11  # a number beyond this counts them, not seconds
 def read_memory(given: Mapping[str, Any]) -> NewMemory:
     """A memory from a JSON object. Fields that nobody knows go into its metadata; wrong ones raise UsageError."""
     if not isinstance(given, Mapping):
-        raise UsageError(f"a memory is an object, not {_kind(given)}", hint='{"text": "…"}')
+        raise UsageError(f"a memory is an object, not {kind_name(given)}", hint='{"text": "…"}')
     fields: dict[str, Any] = {}
     extra: dict[str, Any] = {}
     for name, value in given.items():
@@ -64,10 +68,10 @@ def read_memory(given: Mapping[str, Any]) -> NewMemory:
         raise UsageError("a memory needs a text", hint='{"text": "…"}')
     metadata = fields.get("metadata", {})
     if not isinstance(metadata, Mapping):
-        raise UsageError(f"metadata must be an object, not {_kind(metadata)}")
+        raise UsageError(f"metadata must be an object, not {kind_name(metadata)}")
     tags = fields.get("tags", ())
     if isinstance(tags, str) or not isinstance(tags, Sequence):
-        raise UsageError(f"tags must be a list of texts, not {_kind(tags)}")
+        raise UsageError(f"tags must be a list of texts, not {kind_name(tags)}")
     return NewMemory(**fields | {"metadata": {**extra, **metadata}, "tags": tuple(tags)})
 
 
@@ -77,37 +81,29 @@ def checked(new: NewMemory, now: datetime) -> NewMemory:
     Without a time of its own it is told when its metadata says, as conversations are exported; else now.
     """
     metadata = _metadata(new.metadata)
-    session = name_of("session", new.session)
     text = _text(new.text)
+    names = {name: name_of(name, getattr(new, name)) for name in _NAMED}
     created = _time("created_at", new.created_at) if new.created_at else None
     created = created or read_time(metadata.get("timestamp") or metadata.get("created_at")) or now
-    expires = _time("expires_at", new.expires_at) if new.expires_at else None
     speaker = new.speaker or next((str(metadata[key]) for key in _SPEAKERS if isinstance(metadata.get(key), str)), "")
-    if not speaker and session and (match := _PREFIX.match(text)):
+    if not speaker and names["session"] and (match := _PREFIX.match(text)):
         speaker = match["name"]
     return replace(
         new,
+        **names | {"type": names["type"] or DEFAULT_TYPE},
         text=text,
-        id=name_of("id", new.id),
-        type=name_of("type", new.type) or DEFAULT_TYPE,
-        category=name_of("category", new.category),
-        importance=_share(new.importance),
+        importance=share("importance", new.importance),
         tags=_tags(new.tags),
-        namespace=name_of("namespace", new.namespace),
-        session=session,
-        persona=name_of("persona", new.persona),
         speaker=name_of("speaker", speaker),
         metadata=metadata,
         created_at=stored_time(created),
-        expires_at=stored_time(expires) if expires else "",
-        key=name_of("key", new.key),
-        replaces=name_of("replaces", new.replaces),
+        expires_at=stored_time(_time("expires_at", new.expires_at)) if new.expires_at else "",
     )
 
 
 def _text(text: object) -> str:
     if not isinstance(text, str):
-        raise UsageError(f"the text of a memory is text, not {_kind(text)}")
+        raise UsageError(f"the text of a memory is text, not {kind_name(text)}")
     if len(text) > LONGEST_TEXT:
         raise UsageError(
             f"the text has {len(text):,} characters, and a memory at most {LONGEST_TEXT:,}",
@@ -126,7 +122,7 @@ def name_of(what: str, value: object) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
     if not isinstance(value, str):
-        raise UsageError(f"{what} must be text, not {_kind(value)}")
+        raise UsageError(f"{what} must be text, not {kind_name(value)}")
     plain = storable(value).strip()
     if len(plain) > LONGEST_NAME or _BREAKS.search(plain):
         raise UsageError(f"{what} must be one line of up to {LONGEST_NAME} characters")
@@ -136,7 +132,7 @@ def name_of(what: str, value: object) -> str:
 def _metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """A JSON object of bounded size, with nothing in it that JSON has not."""
     if not isinstance(metadata, Mapping):
-        raise UsageError(f"metadata must be an object, not {_kind(metadata)}")
+        raise UsageError(f"metadata must be an object, not {kind_name(metadata)}")
     try:
         if _depth(metadata) > _DEEPEST:
             raise UsageError(f"metadata is nested more than {_DEEPEST} deep")
@@ -167,15 +163,6 @@ def expiry(said: str, now: datetime) -> datetime:
     return found
 
 
-def stored_time(time: datetime) -> str:
-    """Of one length, so that times are ordered as texts are."""
-    return time.astimezone(UTC).isoformat(timespec="microseconds")
-
-
-def storable(text: str) -> str:
-    return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "\ufffd")
-
-
 def read_time(value: object) -> datetime | None:
     """ISO 8601 with Z, an offset or neither (then it is UTC), a date, or seconds since 1970; None if unreadable."""
     try:
@@ -200,11 +187,10 @@ def _time(what: str, value: object) -> datetime:
     return found
 
 
-def _share(value: object) -> float:
-    number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
-    if not 0.0 <= number <= 1.0:
-        raise UsageError(f"importance must be a number from 0 to 1, not {str(value)[:60]}")
-    return number
+def share(name: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value <= 1.0:
+        raise UsageError(f"{name} must be a number from 0 to 1, not {str(value)[:60]}")
+    return float(value)
 
 
 def _tags(tags: Sequence[object]) -> tuple[str, ...]:
@@ -218,16 +204,6 @@ def _depth(value: object) -> int:
     if isinstance(value, Mapping):
         return 1 + max(map(_depth, value.values()), default=0)
     return 1 + max(map(_depth, value), default=0) if isinstance(value, list | tuple) else 0
-
-
-def _kind(value: object) -> str:
-    names = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "nothing"}
-    return names.get(type(value), "a number" if isinstance(value, int | float) else type(value).__name__)
-
-
-LONGEST_LINE = 1 << 20  # bytes
-_A_BATCH = 200
-_MOST_FAILURES = 1_000  # that are kept; the others are counted
 
 
 @dataclass(slots=True)
@@ -245,31 +221,24 @@ class Imported:
         if len(self.failures) < _MOST_FAILURES:
             self.failures.append((line, reason))
 
-    def count(self, memories: Iterable[Memory]) -> None:
-        for memory in memories:
-            setattr(self, memory.outcome, getattr(self, memory.outcome) + 1)
 
-
-def import_memories(
-    index: Index, lines: Iterable[bytes], *, tenant: str = "", on_batch: Callable[[int], None] = lambda _: None
-) -> Imported:
-    """Remember what stands on the lines; a line that is wrong costs itself alone. The same file again changes nothing.
-    `on_batch` hears how many lines are done."""
+def import_memories(index: Index, stream: BinaryIO, *, tenant: str = "") -> Imported:
+    """Remember what stands on the lines; a line that is wrong costs itself alone. The same file again changes
+    nothing."""
     done, batch = Imported(), list[tuple[int, NewMemory]]()
-    number = 0
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
+    for number, entry in json_lines(stream, LONGEST_LINE):
         try:
-            batch.append((number, _read(line)))
+            if isinstance(entry, UsageError):
+                raise entry
+            new = read_memory(entry)
+            checked(new, datetime.now(UTC))
+            batch.append((number, new))
         except UsageError as error:
             done.fail(number, error.message)
         if len(batch) == _A_BATCH:
             _remember(index, batch, tenant, done)
             batch = []
-            on_batch(number)
     _remember(index, batch, tenant, done)
-    on_batch(number)
     return done
 
 
@@ -280,32 +249,13 @@ def export_memories(memories: Iterable[Memory]) -> Iterator[str]:
         yield json.dumps(fields, ensure_ascii=True)
 
 
-def _read(line: bytes) -> NewMemory:
-    if len(line) > LONGEST_LINE:
-        raise UsageError(f"the line has {len(line):,} bytes, more than {LONGEST_LINE:,}")
-    try:
-        entry: Any = json.loads(line.decode().removeprefix("\ufeff"), parse_constant=_refuse)
-    except UnicodeDecodeError:
-        raise UsageError("not UTF-8") from None
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"no valid JSON: {str(error)[:80]}") from None
-    new = read_memory(entry)
-    checked(new, datetime.now(UTC))
-    return new
-
-
-def _refuse(constant: str) -> Any:
-    raise ValueError(constant)
-
-
 def _remember(index: Index, batch: Sequence[tuple[int, NewMemory]], tenant: str, done: Imported) -> None:
-    if not batch:
-        return
     try:
-        done.count(index.memories.remember_batch([new for _, new in batch], tenant=tenant))
-    except UsageError:  # of one of them, as an id that is another memory's: then one by one
-        for number, new in batch:
-            try:
-                done.count(index.memories.remember_batch([new], tenant=tenant))
-            except UsageError as error:
-                done.fail(number, error.message)
+        for memory in index.memories.remember_batch([new for _, new in batch], tenant=tenant):
+            setattr(done, memory.outcome, getattr(done, memory.outcome) + 1)
+    except UsageError as error:  # of one of them, as an id that is another memory's: then one by one
+        if len(batch) == 1:
+            done.fail(batch[0][0], error.message)
+            return
+        for each in batch:
+            _remember(index, [each], tenant, done)

@@ -25,10 +25,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from research.conversation.intake import checked, name_of, sources_of, storable, stored_time
+from research.conversation.intake import checked, name_of, share, sources_of
 from research.errors import BusyError, CtxError, NothingFoundError, UsageError
 from research.memories import TOP_K, Forgotten, Memory, NewMemory, Recall, Recalled, Within, told_again
 from research.store import Told, get_memories, list_memories, memory_writes, numbers_of, spoken_text, tenants, words_of
+from research.text import storable, stored_time
 
 if TYPE_CHECKING:
     import sqlite3
@@ -350,12 +351,6 @@ def _count(name: str, value: object, most: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise UsageError(f"{name} must be a whole number from 0, not {str(value)[:60]}")
     return min(value, most)
-
-
-def share(name: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value <= 1.0:
-        raise UsageError(f"{name} must be a number from 0 to 1, not {str(value)[:60]}")
-    return float(value)
 
 
 def _utc(now: datetime | None) -> datetime:

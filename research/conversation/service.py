@@ -13,8 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from research.conversation.health import CircuitBreaker
-from research.conversation.intake import name_of, read_memory
-from research.conversation.memory import share
+from research.conversation.intake import name_of, read_memory, share
 from research.conversation.salience import Candidates, read_candidates
 from research.errors import SomaClientError, UsageError
 from research.memories import TOP_K, NewMemory

@@ -25,11 +25,12 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING
 
-from research.conversation.intake import name_of, storable, stored_time
+from research.conversation.intake import name_of
 from research.errors import CtxError, NothingFoundError, UsageError
 from research.models import Question, Rewrite
 from research.sessions import AskedTurn, CitedPage, Session
 from research.store import analyze, analyze_name, session_turns
+from research.text import storable, stored_time
 
 if TYPE_CHECKING:
     from research.models import Question, ResearchContext
