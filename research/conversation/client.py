@@ -67,11 +67,6 @@ class SomaSettings:
                 hint=f"export {BASE_URL}={_EXAMPLE}; a key goes into {KEY}",
             ) from None
 
-    def same_as(self, other: SomaSettings) -> bool:
-        """With the key, which takes no part in a comparison."""
-        keys = [settings.key.reveal() if settings.key else "" for settings in (self, other)]
-        return self == other and keys[0] == keys[1]
-
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> SomaSettings:
         """Raises UsageError if no service is named, or a number is none."""
@@ -112,6 +107,7 @@ _LARGEST = 4 << 20  # bytes of an answer
 _MOST_ERROR = 1 << 16  # bytes of one that is an error
 _LONGEST_WAIT = 5.0  # seconds that a service may ask for
 _AGAIN = {"unreachable", "busy"}
+_GIVEN = "given"  # to `use`, and not made from variables
 _BUSY = {408, 425, 429, 500, 502, 503, 504}
 _OF_THE_REQUEST = {400, 413, 415, 422}  # what these say, they say about one request, and not about the service
 
@@ -119,7 +115,7 @@ _OF_THE_REQUEST = {400, 413, 415, 422}  # what these say, they say about one req
 class SomaBrainClient:
     """For many tasks, event loops and threads at once; each event loop has connections of its own."""
 
-    _shared: ClassVar[SomaBrainClient | None] = None
+    _shared: ClassVar[tuple[SomaBrainClient, object] | None] = None  # and the variables that it was made from
     _sharing: ClassVar[threading.Lock] = threading.Lock()
 
     def __init__(
@@ -141,32 +137,26 @@ class SomaBrainClient:
     @classmethod
     def get(cls) -> SomaBrainClient:
         """The one that everybody shares, as the SA01_* variables say now, or as `use` said."""
+        said = [(name, value) for name, value in sorted(os.environ.items()) if name.startswith("SA01_")]
         with cls._sharing:
-            if cls._shared is not None and cls._shared._was_given:
-                return cls._shared
-            settings = SomaSettings.from_environment()
-            if cls._shared is None or not cls._shared.settings.same_as(settings):
-                cls._shared = cls(settings=settings)
-            return cls._shared
+            if cls._shared is None or cls._shared[1] not in (said, _GIVEN):
+                cls._shared = cls(settings=SomaSettings.from_environment()), said
+            return cls._shared[0]
 
     @classmethod
     def use(cls, client: SomaBrainClient | None) -> None:
         """Make this the one that `get` gives; None: make it anew from the environment."""
         with cls._sharing:
-            cls._shared = client
-            if client is not None:
-                client._was_given = True
-
-    _was_given = False
+            cls._shared = None if client is None else (client, _GIVEN)
 
     async def context_evaluate(self, payload: Mapping[str, Any]) -> dict[str, Any]:
         """Memories for a turn: `candidates`, each with id, score, text and metadata."""
-        return await self._found("/context/evaluate", payload)
+        return await self._post("/context/evaluate", payload, finds=True)
 
     async def recall(self, query: str | Mapping[str, Any], top_k: int = 8, **more: Any) -> dict[str, Any]:
         """The same for a question: `recall("…", top_k=5, tenant_id=…)`, or `recall({"query": …, "top_k": …})`."""
         payload = dict(query) if isinstance(query, Mapping) else {"query": query, "top_k": top_k}
-        return await self._found("/recall", {**payload, **more})
+        return await self._post("/recall", {**payload, **more}, finds=True)
 
     async def remember(self, payload: Mapping[str, Any]) -> dict[str, Any]:
         return await self._post("/memory/remember", payload, repeatable=_has_key(payload))
@@ -191,26 +181,23 @@ class SomaBrainClient:
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
-    async def _found(self, path: str, payload: Mapping[str, Any]) -> dict[str, Any]:
+    async def _post(
+        self, path: str, payload: Mapping[str, Any], *, finds: bool = False, repeatable: bool = False
+    ) -> dict[str, Any]:
         with self.breaker.guard():
-            answer = await self._tried(path, payload, repeatable=True)
-            read_candidates(answer)  # raises for what is none
+            answer = await self._tried(path, self._body(payload), repeatable=finds or repeatable)
+            if finds:
+                read_candidates(answer)  # raises for what is none
             return answer
 
-    async def _post(self, path: str, payload: Mapping[str, Any], *, repeatable: bool) -> dict[str, Any]:
-        with self.breaker.guard():
-            return await self._tried(path, payload, repeatable=repeatable)
-
-    async def _tried(self, path: str, payload: Mapping[str, Any], *, repeatable: bool) -> dict[str, Any]:
-        body = self._body(payload)
+    async def _tried(self, path: str, body: bytes, *, repeatable: bool) -> dict[str, Any]:
         for attempt in range(self.settings.max_retries + 1):
             try:
                 return await self._ask(path, body)
-            except _NotSent as error:
-                failure, may_repeat = error.error, True
             except SomaClientError as error:
-                failure, may_repeat = error, repeatable
-            if attempt == self.settings.max_retries or not may_repeat or failure.code not in _AGAIN:
+                failure = error
+            may_repeat = (repeatable and failure.code in _AGAIN) or isinstance(failure, _NotSentError)
+            if attempt == self.settings.max_retries or not may_repeat:
                 raise failure
             # Callers that failed together would else come back together.
             pause = self.settings.retry_base_ms / 1000 * 2.0**attempt * random.uniform(0.5, 1.5)
@@ -248,7 +235,7 @@ class SomaBrainClient:
                 hint="see that it works; SA01_SOMA_TIMEOUT_SECONDS waits longer",
             ) from None
         except (httpx.ConnectError, httpx.ProxyError) as error:
-            raise _NotSent(self._unreachable(error)) from None
+            raise self._unreachable(error, _NotSentError) from None
         except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
             raise self._unreachable(error) from None
         if status == 204:  # done, and nothing to say
@@ -290,8 +277,8 @@ class SomaBrainClient:
             raise self._nonsense(f"JSON that is no document ({type(answer).__name__})")
         return answer
 
-    def _unreachable(self, error: Exception) -> SomaClientError:
-        return SomaClientError(
+    def _unreachable(self, error: Exception, kind: type[SomaClientError] = SomaClientError) -> SomaClientError:
+        return kind(
             f"{self._host} cannot be reached: {type(error).__name__}",
             code="unreachable",
             hint=f"start it, or see that {BASE_URL} is its address",
@@ -346,12 +333,8 @@ class SomaBrainClient:
             return client
 
 
-class _NotSent(Exception):  # noqa: N818  never seen outside
+class _NotSentError(SomaClientError):
     """Nobody was there, so nothing can have been done twice."""
-
-    def __init__(self, error: SomaClientError) -> None:
-        super().__init__()
-        self.error = error
 
 
 def _has_key(memory: object) -> bool:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from research.answer import Reading
     from research.sources import Embedded, MemoriesSource
-    from research.store import Catalog
+    from research.store import Catalog, Reader
 
 _USED_SECONDS = 60.0  # after which it is written what was recalled
 _WAIT = 0.1  # seconds for whoever writes at this moment
@@ -44,8 +44,8 @@ _LONGEST_COMPARED = 1_000  # characters of what is compared word by word
 _MOST_CLOSE = 5  # memories that a new one is compared with
 
 
-class Later:
-    """Of one open index. May be used by many threads."""
+class _Later:
+    """What the questions to one open index leave to be written. May be used by many threads."""
 
     def __init__(self, catalog: Callable[[], Catalog], source: Callable[[], MemoriesSource]) -> None:
         self._catalog = catalog
@@ -57,9 +57,8 @@ class Later:
 
     def note(self, tenant: str, used: Sequence[int], embedded: Embedded | None) -> None:
         """Memories were used, or embedded. Vectors are written at once if that is possible, the rest once a minute."""
-        at = stored_time(datetime.now(UTC))
         with self._turn:
-            self._used.setdefault(tenant, {}).update(dict.fromkeys(used, at))
+            self._used.setdefault(tenant, {}).update(dict.fromkeys(used, stored_time(datetime.now(UTC))))
             if embedded is not None:
                 self._embedded.append(embedded)
             due = embedded is not None or time.monotonic() - self._used_since > _USED_SECONDS
@@ -146,7 +145,7 @@ class Memories:
         self._source = source
         self._exists = exists
         self._create = create
-        self._later = Later(catalog, source)
+        self._later = _Later(catalog, source)
 
     def remember(self, new: Iterable[NewMemory], tenant: str = "") -> list[Memory]:
         """Tell these, in order. What is given back is durable; vectors follow with the next question. Some are stored
@@ -202,12 +201,9 @@ class Memories:
         that has expired."""
         owner = name_of("tenant", tenant)
         with self._catalog().snapshot() as reader:
-            numbers = numbers_of(reader.connection, owner, [memory_id])
-            found = get_memories(reader.connection, owner, list(numbers.values()))
-            memory = next(iter(found.values()), None)
+            memory = _memory(reader, owner, memory_id)
             if memory is not None and memory.joined_to and not as_told:
-                numbers = numbers_of(reader.connection, owner, [memory.joined_to])
-                memory = next(iter(get_memories(reader.connection, owner, list(numbers.values())).values()), None)
+                memory = _memory(reader, owner, memory.joined_to)
         if memory is None or (memory.expires_at and memory.expires_at <= stored_time(datetime.now(UTC))):
             raise _no_memory(memory_id)
         return memory
@@ -300,6 +296,11 @@ class Memories:
             if not all_of_it:
                 break
         memory_writes.note_used(connection, owner, self._later.take_used(owner))
+
+
+def _memory(reader: Reader, owner: str, memory_id: str) -> Memory | None:
+    numbers = numbers_of(reader.connection, owner, [memory_id])
+    return next(iter(get_memories(reader.connection, owner, list(numbers.values())).values()), None)
 
 
 def _told(new: NewMemory) -> Told:
