@@ -43,19 +43,6 @@ def test_so_many_failures_in_a_row_open_it_for_so_long(threshold: int, cooldown:
     assert (breaker.state, breaker.open_for) == ("HALF_OPEN", 0.0)
 
 
-def test_the_numbers_of_seed_000_are_the_default() -> None:
-    breaker = CircuitBreaker()
-    assert (breaker.threshold, breaker.cooldown) == (3, 15.0)
-
-
-def test_a_success_between_begins_the_count_anew() -> None:
-    breaker = CircuitBreaker(clock=Clock())
-    for _ in range(5):
-        _fail(breaker, 2)
-        _succeed(breaker)
-    assert (breaker.state, breaker.failures) == ("CLOSED", 0)
-
-
 def test_one_call_at_a_time_tries_it_and_decides() -> None:
     clock = Clock()
     breaker = CircuitBreaker(clock=clock)
@@ -96,16 +83,6 @@ def test_a_probe_nobody_hears_of_again_blocks_nobody_for_ever() -> None:
         breaker.admit()
     clock.pass_by(1)
     breaker.admit()
-
-
-def test_untried_for_so_long_it_closes_as_if_nothing_had_been() -> None:
-    clock = Clock()
-    breaker = CircuitBreaker(clock=clock)
-    _fail(breaker, 3)
-    clock.pass_by(29)
-    assert breaker.state == "HALF_OPEN"
-    clock.pass_by(1)
-    assert (breaker.state, breaker.failures) == ("CLOSED", 0)
 
 
 def test_what_began_before_the_last_change_is_not_heard() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
@@ -13,7 +12,7 @@ import pytest
 from research.conversation import CircuitBreaker, SomaBrainClient, SomaClientError, SomaSettings
 from research.errors import UsageError
 from research.secret import Secret
-from tests.research.conversation.making import Clock, builder, memory, talk, turn
+from tests.research.conversation.making import Clock, builder
 from tests.serving import Asked, Reply, Served, free_port, serving
 
 FOUND = {
@@ -143,14 +142,6 @@ def test_what_a_service_says_may_repeat_a_memory_and_stays_out_of_the_message(se
     error = _refused(service, max_retries=0)
     assert ASKED["query"] not in error.message
     assert error.detail == f"cannot store {ASKED['query']}"
-
-
-def test_scores_and_times_of_any_kind_pass_through_the_client(service: Served) -> None:
-    service.answer = lambda _: Reply(
-        b'{"results": [{"text": "x", "score": NaN}, {"text": "y", "score": "0.5"}, 7, null]}'
-    )
-    found = _with(service, lambda client: client.context_evaluate(ASKED))
-    assert [each["text"] for each in found["results"][:2]] == ["x", "y"]
 
 
 def test_nobody_there(loopback: None) -> None:
@@ -357,20 +348,3 @@ def test_nothing_is_contacted_before_the_first_call() -> None:
     """The tests' guard refuses any connection."""
     made = builder(SomaBrainClient("http://127.0.0.1:9"))
     asyncio.run(made.warm_up())
-
-
-def test_a_turn_over_http(service: Served) -> None:
-    service.answer = lambda asked: Reply(
-        {"ok": True} if "remember" in asked.path else {"candidates": [memory("In Kiel.")]}
-    )
-
-    async def build() -> Any:
-        async with SomaBrainClient(settings=_settings(service)) as client:
-            made = builder(client)
-            return await made.build_for_turn(turn(history=talk(30)))
-
-    context = asyncio.run(build())
-    assert [asked.path for asked in service.asked] == ["/context/evaluate", "/memory/remember/batch"]
-    assert service.asked[0].document == {**ASKED, "query": "Where does Ana live?"}
-    assert context.messages[-2]["content"] == "Relevant memory:\n[1] (conversation)\nIn Kiel."
-    json.dumps(context.to_dict())

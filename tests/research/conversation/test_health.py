@@ -71,30 +71,6 @@ def test_degraded_lasts_fifteen_seconds() -> None:
     assert made.health.state() is NORMAL
 
 
-def test_down_then_degraded_for_fifteen_seconds_then_normal_if_nobody_asks() -> None:
-    clock, service = Clock(), Memories()
-    service.failing = True
-    made = builder(service, clock=clock)
-    for _ in range(3):
-        _turn(made)
-    states = []
-    for _ in range(4):
-        states.append(made.health.state())
-        clock.pass_by(10)
-    assert states == [DOWN, DOWN, DEGRADED, NORMAL]
-
-
-def test_a_probe_that_fails_is_down_again_at_once() -> None:
-    clock, service = Clock(), Memories()
-    service.failing = True
-    made = builder(service, clock=clock)
-    for _ in range(3):
-        _turn(made)
-    clock.pass_by(15)
-    assert _turn(made) == ("degraded", 0)
-    assert made.health.state() is DOWN
-
-
 def test_an_open_breaker_is_down_whatever_the_provider_says() -> None:
     clock, service = Clock(), Memories(*EIGHT)
     made = builder(service, clock=clock, health_provider=lambda: NORMAL)

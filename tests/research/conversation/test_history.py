@@ -28,25 +28,18 @@ class _Counted(Sequence[Any]):
 
 
 def test_of_a_hundred_thousand_messages_the_last_twenty_are_read() -> None:
-    history = _Counted(talk(100_000))
-    found = window(history)
-    assert [entry.message["content"] for entry in found.entries] == [f"message {n}" for n in range(99_981, 100_001)]
-    assert (history.read, found.length) == (20, 100_000)
-
-
-def test_a_turn_with_a_hundred_thousand_messages() -> None:
+    for messages, read, kept in ((talk(100_000), 20, 20), ([{"role": "user", "content": " "}] * 100_000, 20 * 51, 0)):
+        history = _Counted(messages)
+        assert [each.message["content"] for each in window(history).entries] == [
+            f"message {number}" for number in range(100_001 - kept, 100_001)
+        ]
+        assert history.read <= read
     service = Memories()
     context = build(builder(service), turn(history=talk(100_000)))
     assert context.debug["history"] == {"given": 100_000, "considered": 20, "odd": {}}
     [memory] = service.remembered[0]["memories"]
     assert memory["text"].startswith("user: message 1 | assistant: message 2 | ")
     assert memory["metadata"]["trimmed_from"] == 100_000
-
-
-def test_a_history_of_nothing_but_blanks_is_not_read_to_its_beginning() -> None:
-    history = _Counted([{"role": "user", "content": " "}] * 100_000)
-    assert window(history).entries == []
-    assert history.read <= 20 * 51
 
 
 def test_history_limit_is_a_setting() -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from research.conversation import ContextBuilderMetrics
 from research.governance import NoopRedactor
 from tests.research.conversation.making import Memories, build, builder, memory, talk, turn
 
@@ -131,16 +130,3 @@ def test_a_redactor_that_always_hangs_takes_no_thread_a_turn() -> None:
 def test_who_wants_none_says_so() -> None:
     context = build(builder(Memories(_hostile()), redactor=NoopRedactor()), turn())
     assert SECRET in context.messages[-2]["content"]
-
-
-def test_memories_of_any_length_are_redacted_whole_or_not_used() -> None:
-    context = build(builder(Memories(memory("x" * 200_000 + SECRET), memory("Ana lives in Kiel."))), turn())
-    assert [snippet["text"] for snippet in context.snippets] == ["Ana lives in Kiel."]
-    assert context.debug["dropped"] == {"too_long": 1}
-
-
-def test_metrics_hold_no_words() -> None:
-    metrics = ContextBuilderMetrics()
-    build(builder(Memories(_hostile()), metrics=metrics), turn("a question of mine"))
-    assert "question of mine" not in metrics.render()
-    assert "tenant-123" not in metrics.render()

@@ -6,15 +6,18 @@ import asyncio
 import threading
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from research.answer import OpenAIModel
+from research.conversation import ContextBuilder, EmbeddedMemory
 from research.conversation.summaries import LONGEST, SummaryLedger, extract, model_summarizer
 from research.conversation.turn import Turn
 from tests.loopback import Serving
 from tests.research.conversation.making import NOW, Clock, Memories, build, builder, talk, turn
+from tests.research.conversation.memory_index import open_index
 
 KEY = "sk-proj-Zk3v9QpL2mXw8RtY5uNb7HcD4fGj6SaE1oIiKlMnBvCxZ0qW"
 
@@ -293,3 +296,19 @@ def test_the_ledger_forgets_the_sessions_that_were_longest_unused() -> None:
         ledger.settle(due, stored=True)
     assert ledger.take(Turn("t", "10000"), talk(2)) is None
     assert ledger.take(Turn("t", "0"), talk(2)) is not None
+
+
+def test_by_an_index_it_is_stored_once_and_found_by_a_later_turn(tmp_path: Path) -> None:
+    history = [{"role": "user", "content": "My favourite lighthouse is the one in Bülk."}, *talk(25)]
+    with open_index(tmp_path) as index:
+
+        def made() -> ContextBuilder:
+            return builder(EmbeddedMemory(index), retrieval_timeout=60.0, summary_timeout=60.0)
+
+        for _ in range(3):  # three programs, one after the other
+            assert build(made(), turn("And now?", history)).debug["summary"] == "stored"
+        [stored] = index.memories.list(tenant="tenant-123", types=["session_summary"])
+        assert set(stored.tags) == {"session_summary", "auto", "context_builder"}
+        assert stored.session == "session-456"
+        later = build(made(), turn("Which lighthouse do I like?"))
+    assert any(snippet["text"].startswith("(user: My favourite lighthouse") for snippet in later.snippets)

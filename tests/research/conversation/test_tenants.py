@@ -16,7 +16,7 @@ from research.governance import Principal
 from research.index import Index
 from research.memories import NewMemory
 from tests.pace import draws
-from tests.research.conversation.memory_index import ids, open_index
+from tests.research.conversation.memory_index import open_index
 
 STORE = Path(__file__).parents[3] / "research" / "store"
 FILES = ("catalog/memories.py", "catalog/memory_writes.py")
@@ -120,13 +120,3 @@ def test_whoever_is_not_the_owner_has_their_own_whichever_they_name(tmp_path: Pa
         assert [each.memory.text for each in ben.memories.recall("key", tenant="anna").memories] == ["the key of ben"]
         ben.memories.forget("same", tenant="anna")
         assert index.memories.get("same", tenant="anna").text == "the key of anna"
-
-
-def test_a_crowd_of_them(tmp_path: Path) -> None:
-    with open_index(tmp_path) as index:
-        for number in range(40):
-            batch = [NewMemory(f"fact {fact} of tenant {number}", id=f"{number}/{fact}") for fact in range(3)]
-            index.memories.remember_batch(batch, tenant=f"t{number}")
-        for number in range(40):
-            found = ids(index, "fact of tenant", tenant=f"t{number}")
-            assert sorted(found) == [f"{number}/{fact}" for fact in range(3)]

@@ -5,16 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from research.conversation import SomabrainHealthState, SomaClientError
+from research.conversation import SomabrainHealthState
 from research.conversation.salience import read_candidates, score_of
 from research.conversation.turn import Turn
 from research.errors import UsageError
@@ -217,13 +215,6 @@ def test_while_it_is_tried_by_one_turn_others_do_without() -> None:
     assert made.health.state() == "normal"
 
 
-def test_a_wall_clock_that_jumps() -> None:
-    told = memory("In Kiel.")
-    for days in (-36_500, -1, 0, 1, 36_500):
-        context = build(builder(Memories(told), now=lambda days=days: NOW + timedelta(days=days)), turn())
-        assert 0.0 <= context.snippets[0]["score"] <= 1.0
-
-
 def test_many_threads_with_a_loop_each() -> None:
     service = Memories(*(memory(f"fact {number}") for number in range(8)))
     made = builder(service)
@@ -272,14 +263,3 @@ def test_warm_up_loads_what_the_first_turn_would_wait_for() -> None:
 
     asyncio.run(builder(Warm(), count, redactor=Redacts()).warm_up())
     assert set(warmed) == {"memory", "redactor", "counter"}
-
-
-@pytest.mark.parametrize("count", [lambda _: 1 / 0, lambda _: None])
-def test_a_counter_that_is_broken_is_the_callers_to_hear_of(count: Callable[[str], int]) -> None:
-    with pytest.raises((ZeroDivisionError, TypeError)):
-        build(builder(Memories(), count), turn())
-
-
-def test_an_error_of_the_seed_is_an_error_of_ours() -> None:
-    error = SomaClientError("SomaBrain unavailable")
-    assert (error.code, error.counts, error.wait, error.detail) == ("failed", True, 0.0, "")
