@@ -16,7 +16,7 @@ import pytest
 from filelock import FileLock
 
 from ingest import Observer, ingest
-from research.index import telemetry_check
+from research.index import checks
 from research.lazy import switch_off
 from research.settings import Settings
 from research.store import ChromaClient, IndexPaths
@@ -105,7 +105,7 @@ def _looked_once() -> Iterator[None]:
     """What `doctor` sees when it tries out telemetry is the same for all tests of a process, and takes two seconds.
     tests/test_nothing_leaves.py looks by itself."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(telemetry_check, "look", cache(telemetry_check.look))
+        patch.setattr(checks, "look", cache(checks.look))
         yield
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pymupdf
 import pytest
 
-from research.index.telemetry_check import look
+from research.index.checks import look
 from tests.conftest import SAMPLES, Tiny
 from tests.network_guard import guarded
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from research.lazy import exports
 
 if TYPE_CHECKING:
-    from research.graph.boost import neighbour_scores, references_said, seeds_of
     from research.graph.neighbourhood import (
         MOST_NODES,
         WEIGHTS,
@@ -16,6 +15,9 @@ if TYPE_CHECKING:
         ShownGraph,
         ShownNode,
         find_neighbourhood,
+        neighbour_scores,
+        references_said,
+        seeds_of,
         shown_graph,
         started_from,
     )
@@ -24,9 +26,9 @@ else:
     __getattr__, __dir__, __all__ = exports(
         __name__,
         {
-            "boost": "neighbour_scores references_said seeds_of",
             "neighbourhood": (
-                "Edge MOST_NODES Neighbourhood ShownGraph ShownNode WEIGHTS find_neighbourhood shown_graph started_from"
+                "Edge MOST_NODES Neighbourhood ShownGraph ShownNode WEIGHTS find_neighbourhood neighbour_scores "
+                "references_said seeds_of shown_graph started_from"
             ),
             "update": "GraphUpdate is_behind update_graph",
         },

@@ -36,7 +36,7 @@ class Admin:
 
     def status(self) -> Status:
         """What is in the index, as far as it may be seen, and how it stands; also of one that does not exist."""
-        from research.index.model_checks import contacts
+        from research.index.checks import contacts
         from research.store import status_of
 
         restricted = self._index.exists and self._index.room is not self._index.rooms
@@ -46,8 +46,7 @@ class Admin:
 
     def check(self) -> list[Check]:
         """What is well and what is not, of the installation and of this index, each with its remedy."""
-        from research.index.installation import check_installation
-        from research.index.model_checks import check_models
+        from research.index.checks import check_installation, check_models
         from research.store import check_index
 
         own = check_index(self._index.paths, self._index.settings.named_encoders, self._index.settings.request_timeout)

@@ -12,17 +12,15 @@ from research.lazy import exports
 if TYPE_CHECKING:
     from research.packages.builder import Fitting
     from research.packages.cache import shown_address
-    from research.packages.package import ContextPackage, published
     from research.packages.packages import Packages, drop_left, packages_of
-    from research.packages.request import MOST_PINNED, ContextBuildRequest
+    from research.packages.request import MOST_PINNED, ContextBuildRequest, ContextPackage, published
 else:
     __getattr__, __dir__, __all__ = exports(
         __name__,
         {
             "builder": "Fitting",
             "cache": "shown_address",
-            "package": "ContextPackage published",
             "packages": "Packages drop_left packages_of",
-            "request": "ContextBuildRequest MOST_PINNED",
+            "request": "ContextBuildRequest ContextPackage MOST_PINNED published",
         },
     )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from research.errors import BusyError, CtxError, NothingFoundError, PackageRequestError
 from research.governance import MemoryAccessDecision, Principal
 from research.observe import current_trace, telling, traced
-from research.packages.builder import Built, Fitting, Ids, PackageBuilder, new_id
+from research.packages.builder import PURPOSE, Built, Fitting, Governor, Ids, PackageBuilder, new_id
 from research.packages.cache import Cached, PackageCache, cache_for
 from research.packages.events import (
     AccessDenied,
@@ -25,9 +25,7 @@ from research.packages.events import (
     Events,
     events_for,
 )
-from research.packages.governor import PURPOSE, Governor
-from research.packages.package import ContextPackage
-from research.packages.request import ContextBuildRequest, read_request
+from research.packages.request import ContextBuildRequest, ContextPackage, read_request
 from research.parallel import Call, SingleFlight
 from research.store import StoredPackage, StoredRequest, Whose, content_revision, remove_projections, store_projection
 from research.store import packages as store

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 
 from research.filters import read_time
 from research.models import SUPERSEDED, Item, Question, Ref
-from research.packages.package import ScoreParts
-from research.packages.request import PARTS, Origin
+from research.packages.request import PARTS, Origin, ScoreParts
 from research.search import FoundItem
 from research.sources import ITEM_SOURCES, ItemsSource, memory_item, page_item
 from research.store import (

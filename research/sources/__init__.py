@@ -14,7 +14,7 @@ from research.lazy import exports
 
 if TYPE_CHECKING:
     from research.errors import ContextAssemblyError, InvalidContextTypeError
-    from research.sources.assembler import ContextAssembler, Options
+    from research.sources.assembler import ContextAssembler, IndexSearcher, Options, Searcher, code_result
     from research.sources.documents import DocumentsSource, page_item
     from research.sources.items import (
         ITEM_SOURCES,
@@ -39,13 +39,15 @@ if TYPE_CHECKING:
         Results,
         ValueResult,
     )
-    from research.sources.searcher import IndexSearcher, Searcher, code_result
     from research.sources.sections import FoundContext
 else:
     __getattr__, __dir__, __all__ = exports(
         __name__,
         {
-            "assembler": "ContextAssembler ContextAssemblyError InvalidContextTypeError Options",
+            "assembler": (
+                "ContextAssembler ContextAssemblyError IndexSearcher InvalidContextTypeError Options Searcher "
+                "code_result"
+            ),
             "documents": "DocumentsSource page_item",
             "items": ("CodeSource ExperiencesSource ITEM_SOURCES ItemsSource ValuesSource repositories_of trees_of"),
             "memories": "Embedded MemoriesSource memory_item",
@@ -54,7 +56,6 @@ else:
                 "CONTEXT_TYPES CodeResult CommitResult ContextItem DocumentResult ExperienceResult "
                 "FormattedContext MemoryResult Results ValueResult"
             ),
-            "searcher": "IndexSearcher Searcher code_result",
             "sections": "FoundContext",
         },
     )

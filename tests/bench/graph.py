@@ -15,7 +15,7 @@ from research.context import TokenCounter
 from research.evaluation import Question, look_up, read_questions
 from research.evaluation.questions import Gold, document_key
 from research.graph import find_neighbourhood, references_said, seeds_of
-from research.graph.boost import FOLLOWED, with_neighbours
+from research.graph.neighbourhood import FOLLOWED, with_neighbours
 from research.index import Index
 from research.settings import Settings
 from research.store import CONTAINS, REFERS, Catalog, IndexPaths, NewNode, page_markdown

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from research.context import TokenCounter
 from research.context.tokens import FOLDER, SHIPPED
-from research.index.installation import PACKAGES, check_encoder, check_packages, check_token_tables
+from research.index.checks import PACKAGES, check_encoder, check_packages, check_token_tables
 
 ROOT = Path(__file__).parent.parent.parent
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from research.graph.boost import DEFAULT, neighbour_scores, references_said, seeds_of, with_neighbours
 from research.graph.extraction import reference_name
-from research.graph.neighbourhood import Edge
+from research.graph.neighbourhood import DEFAULT, Edge, neighbour_scores, references_said, seeds_of, with_neighbours
 from research.graph.references import Reference
 
 TABLE = reference_name(Reference("table", "5"))

@@ -15,7 +15,7 @@ import pytest
 from research.errors import CtxError, NothingFoundError
 from research.governance import Audit, Labels, Principal
 from research.index import Index
-from research.packages.package import ContextPackage
+from research.packages.request import ContextPackage
 from research.settings import Settings
 from research.store import Whose
 from research.store import packages as store

@@ -9,8 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from research.errors import PackageRequestError
-from research.packages.package import ContextPackage, published
-from research.packages.request import MOST_PINNED, ContextBuildRequest, read_request
+from research.packages.request import MOST_PINNED, ContextBuildRequest, ContextPackage, published, read_request
 from research.settings import Settings
 
 WHOLE = {

@@ -19,8 +19,8 @@ from research.errors import NothingFoundError, PackageRequestError
 from research.governance import Principal
 from research.index import Index
 from research.memories import NewMemory
-from research.packages import near
-from research.packages.package import ContextPackage, published
+from research.packages import retrieval
+from research.packages.request import ContextPackage, published
 from research.sources import DocumentsSource
 from tests.pace import draws
 
@@ -188,9 +188,9 @@ def test_ways_through_the_graph_count_by_what_they_begin_with() -> None:
     from research.graph import Edge, Neighbourhood
 
     circle = Neighbourhood(edges=[Edge("a", "cites", "b"), Edge("b", "cites", "c"), Edge("c", "cites", "a")])
-    assert near.spread(circle, {"a": 0.5}) == pytest.approx({"b": 0.3, "c": 0.3, "a": 0.18})
+    assert retrieval.spread(circle, {"a": 0.5}) == pytest.approx({"b": 0.3, "c": 0.3, "a": 0.18})
     structure = Neighbourhood(edges=[Edge("s", "contains", "a"), Edge("s", "contains", "b")])
-    assert near.spread(structure, {"a": 0.5})["b"] < 0.01
+    assert retrieval.spread(structure, {"a": 0.5})["b"] < 0.01
 
 
 @pytest.mark.parametrize("name", ["documents", "graph", "metadata"])
@@ -203,9 +203,7 @@ def test_a_retrieval_that_fails_is_named_and_the_rest_answers(
     if name == "documents":
         monkeypatch.setattr(DocumentsSource, "retrieve", fail)
     else:
-        monkeypatch.setattr(
-            f"research.packages.{'near.retrieve' if name == 'graph' else 'retrieval.by_metadata'}", fail
-        )
+        monkeypatch.setattr(f"research.packages.retrieval.{'by_graph' if name == 'graph' else 'by_metadata'}", fail)
     package = index.packages.build(asked())
     [down] = [each for each in package.coverage.retrievals if each.status == "down"]
     assert (down.name, down.reason) == (name, "RuntimeError")

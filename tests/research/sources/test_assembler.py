@@ -11,7 +11,7 @@ import pytest
 
 from research.errors import ContextAssemblyError, InvalidContextTypeError, UsageError
 from research.models import Item
-from research.sources import ContextAssembler, ContextItem, FormattedContext, adjustments
+from research.sources import ContextAssembler, ContextItem, FormattedContext, sections
 from research.sources.records import CONTEXT_TYPES, Result, Results, item_of
 from tests.research.sources.holding import (
     ALL,
@@ -30,7 +30,7 @@ from tests.research.sources.holding import (
 
 
 def relevance(found: Result, now: datetime) -> float:
-    return adjustments.relevance(item_of(found), now)
+    return sections.relevance(item_of(found), now)
 
 
 def full() -> Holding:
