@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import PurePath
 from typing import Any, Literal, Protocol
 
-from research.records import DocumentInfo
+from research.records import DocumentInfo, FailedPage
 
 Result = Literal["added", "replaced", "renamed", "unchanged", "copy", "failed"]
 
@@ -185,3 +185,9 @@ class Account(Protocol):
 
     summary: IngestSummary
     observer: Observer
+
+
+def report_failure(work: Account, path: str, failed: FailedPage) -> None:
+    outcome = PageOutcome(path, failed.page, failed.stage, failed.code, failed.reason)
+    work.summary.failed_pages.append(outcome)
+    work.observer.on_failed_page(outcome)

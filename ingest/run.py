@@ -18,14 +18,22 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ingest import stages
-from ingest.encoder import RunEncoder, choose_text_encoder
+from ingest.encoder import RunEncoder, choose_text_encoder, choose_visual, embed_pages, is_by_model, open_regions
 from ingest.jobs import DocumentRead, Failed, Job, PageStarted, PageWithChunks, Task, read_pages
 from ingest.pdf import READER_VERSION
 from ingest.pool import LIMITS, Limits, Pool
-from ingest.report import Account, CommitsSummary, FileOutcome, IngestSummary, Observer, PageOutcome, Result
+from ingest.report import (
+    Account,
+    CommitsSummary,
+    FileOutcome,
+    IngestSummary,
+    Observer,
+    PageOutcome,
+    Result,
+    report_failure,
+)
 from ingest.scan import Identity, Scanned, folder_above, hash_of, no_files, removable, scan, stamp_of, to_utf8
-from ingest.stages import Work, report_failure
-from ingest.visual import choose_visual, embed_pages, is_by_model, open_regions
+from ingest.stages import Work
 from research.encoders import usable_cores
 from research.errors import DocumentError, unusable
 from research.records import DocumentInfo, FailedPage

@@ -2,7 +2,7 @@
 
 A stage is a function that works off what the catalog's ledger says is unfinished, and returns at once where there is
 nothing. It commits as it goes: stopped anywhere, the next run goes on there. A document or page that fails is noted in
-the catalog and told, and the rest goes on. The visual side stands in `ingest.visual`.
+the catalog and told, and the rest goes on. The visual side stands in `ingest.encoder`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ingest.encoder import RunEncoder, embed_items
 from ingest.jobs import UNREADABLE, DocumentDone, Failed, Job, PageOcrDone, Task
 from ingest.ocr import choose_engine
 from ingest.pool import Limits, Pool
-from ingest.report import IngestSummary, Observer, PageOutcome
+from ingest.report import IngestSummary, Observer, report_failure
 from ingest.scan import stamp_of
 from research.encoders import OpenAIEncoder, TextEncoder, usable_cores
 from research.errors import CtxError, DocumentError
@@ -104,12 +104,6 @@ def _pages_to_skip(work: Work, doc_id: str, stage: str) -> tuple[int, ...]:
     failed = failures_of(work.catalog, doc_id)
     broken = {f.page for f in failed if f.stage == STAGE_READ and (f.code != INTERNAL or stage == STAGE_OCR)}
     return tuple(sorted(broken | {f.page for f in failed if f.stage == stage and waits(f)}))
-
-
-def report_failure(work: Work, path: str, failed: FailedPage) -> None:
-    outcome = PageOutcome(path, failed.page, failed.stage, failed.code, failed.reason)
-    work.summary.failed_pages.append(outcome)
-    work.observer.on_failed_page(outcome)
 
 
 def _report_failures(work: Work, doc_id: str, failed: Sequence[FailedPage]) -> None:

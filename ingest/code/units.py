@@ -18,6 +18,7 @@ import os
 import re
 import stat
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -167,17 +168,11 @@ def _is_binary(data: bytes) -> bool:
 
 
 def _declared(data: bytes) -> str:
-    """What the first two lines say, as Python has them say it."""
-    for line in data[:400].split(b"\n")[:2]:
-        if found := _COOKIE.match(line):
-            try:
-                return (
-                    codecs.lookup(found[1].decode()).name
-                    if codecs.lookup(found[1].decode())._is_text_encoding
-                    else "latin-1"
-                )
-            except LookupError:
-                break
+    """Return what the first two lines say, as Python has them say it."""
+    found = next((found for line in data[:400].split(b"\n")[:2] if (found := _COOKIE.match(line))), None)
+    with suppress(LookupError):
+        if found and (codec := codecs.lookup(found[1].decode()))._is_text_encoding:
+            return codec.name
     return "latin-1"
 
 

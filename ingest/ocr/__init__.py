@@ -38,7 +38,8 @@ def choose_engine(wanted: str = "auto", *, language: str = "") -> OcrEngine:
     """
     if wanted not in _ENGINES:
         raise UsageError(f"there is no OCR engine called {wanted!r}", hint=f"choose one of: {', '.join(_ENGINES)}")
-    from ingest.ocr import rapid, tesseract
+    from ingest.ocr.engine import RapidEngine
+    from ingest.ocr.tesseract import TesseractEngine
 
     if wanted == "rapidocr" and language:
         raise UsageError(
@@ -46,14 +47,14 @@ def choose_engine(wanted: str = "auto", *, language: str = "") -> OcrEngine:
             hint="take tesseract (--ocr-engine tesseract), or leave the language out",
         )
     if wanted == "rapidocr":
-        return rapid.RapidEngine()
+        return RapidEngine()
     # A language that was asked for is never read by an engine that does not know it: what is missing is said.
     if wanted == "tesseract" or language:
-        return tesseract.TesseractEngine(language=language)
+        return TesseractEngine(language=language)
     try:
-        return tesseract.TesseractEngine()
+        return TesseractEngine()
     except CtxError:
-        return rapid.RapidEngine()
+        return RapidEngine()
 
 
 @dataclass(frozen=True, slots=True)

@@ -158,7 +158,7 @@ def test_a_missing_tesseract_names_the_command(fake_tesseract: FakeTesseract, mo
 
 
 def test_a_missing_rapidocr_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ingest.ocr.rapid.find_spec", lambda _: None)
+    monkeypatch.setattr("ingest.ocr.engine.find_spec", lambda _: None)
     with pytest.raises(CtxError, match="rapidocr is not installed") as error:
         choose_engine("rapidocr")
     assert "pip install 'rapidocr" in error.value.hint
