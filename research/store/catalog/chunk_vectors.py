@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from research.records import Region
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.ledger import STAGE_VECTORS
-from research.store.catalog.pages import batched, placeholders
+from research.store.catalog.pages import batched, rows_in
 from research.store.catalog.reader import REVISION, Reader, bump_revision, reserve_sequence, write_meta
 from research.text import embedding_text
 
@@ -103,12 +103,7 @@ def count_chunks(reader: Reader) -> int:
 def count_embedded(reader: Reader, chunk_ids: Sequence[int]) -> int:
     """How many of these chunks are in the reader, with their vectors."""
     return sum(
-        int(
-            reader.connection.execute(
-                f"SELECT COUNT(*) FROM vectors WHERE chunk_id IN ({placeholders(part)})", tuple(part)
-            ).fetchone()[0]
-        )
-        for part in batched(chunk_ids)
+        row[0] for row in rows_in(reader.connection, "SELECT COUNT(*) FROM vectors WHERE chunk_id IN", chunk_ids)
     )
 
 
@@ -154,26 +149,14 @@ def revision_of(reader: Reader) -> int:
 
 def vectors_of(reader: Reader, chunk_ids: Sequence[int]) -> dict[int, NDArray[np.float32]]:
     """chunk_id → vector (dim,), of these chunks."""
-    rows = [
-        row
-        for part in batched(chunk_ids)
-        for row in reader.connection.execute(
-            f"SELECT chunk_id, vector FROM vectors WHERE chunk_id IN ({placeholders(part)})", part
-        )
-    ]
+    rows = [*rows_in(reader.connection, "SELECT chunk_id, vector FROM vectors WHERE chunk_id IN", chunk_ids)]
     return dict(zip([int(row[0]) for row in rows], _matrix([row[1] for row in rows]), strict=True))
 
 
 def vectors_of_pages(reader: Reader, page_ids: Sequence[int]) -> tuple[list[int], NDArray[np.float32]]:
     """page ids (one a chunk) and vectors (n, dim) of these pages."""
-    rows = [
-        row
-        for part in batched(page_ids)
-        for row in reader.connection.execute(
-            f"SELECT page_id, vector FROM chunks JOIN vectors USING (chunk_id) WHERE page_id IN ({placeholders(part)})",
-            part,
-        )
-    ]
+    query = "SELECT page_id, vector FROM chunks JOIN vectors USING (chunk_id) WHERE page_id IN"
+    rows = [*rows_in(reader.connection, query, page_ids)]
     return [int(row[0]) for row in rows], _matrix([row[1] for row in rows])
 
 
@@ -182,17 +165,10 @@ def nearest_on_pages(
 ) -> dict[int, list[ComparedChunk]]:
     """page_id → its chunks, nearest to a question first, at most so many of each page."""
     rows: dict[int, list[Any]] = {page_id: [] for page_id in page_ids}
-    for part in batched(page_ids):
-        for row in reader.connection.execute(
-            "SELECT page_id, text, box, regions, vector FROM chunks JOIN vectors USING (chunk_id)"
-            f" WHERE page_id IN ({placeholders(part)}) ORDER BY page_id, ordinal",
-            part,
-        ):
-            rows[row[0]].append(row)
-    nearest: dict[int, list[ComparedChunk]] = {}
-    for page_id, found in rows.items():
-        nearest[page_id] = _nearest(found, asked, most)
-    return nearest
+    query = "SELECT page_id, text, box, regions, vector FROM chunks JOIN vectors USING (chunk_id) WHERE page_id IN"
+    for row in rows_in(reader.connection, query, page_ids, "ORDER BY page_id, ordinal"):
+        rows[row[0]].append(row)
+    return {page_id: _nearest(found, asked, most) for page_id, found in rows.items()}
 
 
 def _nearest(rows: Sequence[Any], asked: NDArray[np.float32], most: int | None) -> list[ComparedChunk]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from research.errors import NothingFoundError
 from research.records import DocumentInfo
-from research.store.catalog.pages import batched, placeholders, places_of
+from research.store.catalog.pages import places_of, rows_in
 from research.store.catalog.reader import Reader
 
 if TYPE_CHECKING:
@@ -44,10 +44,8 @@ def get_document(reader: Reader, doc_id: str) -> DocumentInfo | None:
 
 def get_documents(reader: Reader, doc_ids: Sequence[str]) -> list[DocumentInfo]:
     """Those of these documents that exist, in the order given."""
-    found: dict[str, DocumentInfo] = {}
-    for part in batched(doc_ids):
-        rows = reader.connection.execute(f"SELECT * FROM documents WHERE doc_id IN ({placeholders(part)})", part)
-        found.update((str(row["doc_id"]), _info(row)) for row in rows)
+    rows = rows_in(reader.connection, "SELECT * FROM documents WHERE doc_id IN", doc_ids)
+    found = {str(row["doc_id"]): _info(row) for row in rows}
     return [found[doc_id] for doc_id in doc_ids if doc_id in found]
 
 
@@ -119,16 +117,14 @@ class Scope:
 
     def page_ids(self, reader: Reader) -> list[int]:
         """All of them."""
-        found: list[tuple[int, int]] = []
-        if self.documents is None:
-            rows = reader.connection.execute(
+        rows: Iterable[tuple[int, int]] = (
+            reader.connection.execute(
                 "SELECT page_id, page FROM pages WHERE page >= ? AND page <= ?", (self.pages[0][0], self.pages[-1][1])
             )
-            found += ((int(page_id), int(page)) for page_id, page in rows)
-        for part in batched(sorted(self.documents or ())):
-            query = f"SELECT page_id, page FROM pages WHERE doc_id IN ({placeholders(part)})"
-            found += ((int(page_id), int(page)) for page_id, page in reader.connection.execute(query, part))
-        return sorted(page_id for page_id, page in found if self._has(page))
+            if self.documents is None
+            else rows_in(reader.connection, "SELECT page_id, page FROM pages WHERE doc_id IN", sorted(self.documents))
+        )
+        return sorted(page_id for page_id, page in rows if self._has(page))
 
     def keep(self, reader: Reader, page_ids: Collection[int]) -> set[int]:
         """Those of these pages that are inside."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from research.store.catalog.pages import batched, placeholders
+from research.store.catalog.pages import batched, placeholders, rows_in
 from research.store.catalog.reader import Connection, Reader
 
 if TYPE_CHECKING:
@@ -144,11 +144,8 @@ def item_times(reader: Reader, kind: str) -> list[tuple[int, str]]:
 
 def get_items(reader: Reader, numbers: Sequence[int]) -> dict[int, StoredItem]:
     """By their numbers; those that are gone are left out."""
-    found: dict[int, StoredItem] = {}
-    for part in batched(numbers):
-        query = f"SELECT {_COLUMNS} FROM items WHERE item_no IN ({placeholders(part)})"
-        found.update((int(row[0]), _item(row)) for row in reader.connection.execute(query, tuple(part)))
-    return found
+    rows = rows_in(reader.connection, f"SELECT {_COLUMNS} FROM items WHERE item_no IN", numbers)
+    return {int(row[0]): _item(row) for row in rows}
 
 
 def find_item(reader: Reader, kind: str, key: str) -> StoredItem | None:
@@ -210,10 +207,8 @@ def count_items(reader: Reader) -> dict[str, int]:
 
 def count_parents(reader: Reader, kind: str, *, below: str = "") -> int:
     """How many things of a kind were read."""
-    return len(item_parents(reader, kind, below=below)) if below else _count_parents(reader, kind)
-
-
-def _count_parents(reader: Reader, kind: str) -> int:
+    if below:
+        return len(item_parents(reader, kind, below=below))
     row = reader.connection.execute("SELECT COUNT(*) FROM item_parents WHERE kind = ?", (kind,)).fetchone()
     return int(row[0])
 
@@ -240,11 +235,8 @@ def numbers_without_vectors(reader: Reader, kind: str, encoder: str) -> list[int
 
 def pending_items(reader: Reader, numbers: Sequence[int]) -> list[PendingItem]:
     """What is to be embedded of these, in order; those that are gone are left out."""
-    found: dict[int, PendingItem] = {}
-    for part in batched(numbers):
-        query = f"SELECT item_no, title, text, embedded FROM items WHERE item_no IN ({placeholders(part)})"
-        for number, title, text, embedded in reader.connection.execute(query, tuple(part)):
-            found[int(number)] = PendingItem(int(number), parts_of(str(title), str(text), str(embedded)))
+    rows = rows_in(reader.connection, "SELECT item_no, title, text, embedded FROM items WHERE item_no IN", numbers)
+    found = {number: PendingItem(number, parts_of(*texts)) for number, *texts in rows}
     return [found[number] for number in numbers if number in found]
 
 
@@ -290,10 +282,7 @@ def item_vectors(
 
 def item_texts(connection: Connection, numbers: Sequence[int]) -> Iterator[tuple[int, str, str, str, str]]:
     """(item_no, kind, title, text, words) of these, as full-text search is made from them."""
-    for part in batched(numbers):
-        query = f"SELECT item_no, kind, title, text, words FROM items WHERE item_no IN ({placeholders(part)})"
-        for row in connection.execute(query, tuple(part)).fetchall():
-            yield int(row[0]), str(row[1]), str(row[2]), str(row[3]), str(row[4])
+    yield from rows_in(connection, "SELECT item_no, kind, title, text, words FROM items WHERE item_no IN", numbers)
 
 
 def _item(row: Sequence[Any]) -> StoredItem:

@@ -14,7 +14,7 @@ from research.boxes import Box
 from research.records import FailedPage, Line
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.ledger import STAGE_VISUAL, record
-from research.store.catalog.pages import batched, placeholders, totals
+from research.store.catalog.pages import rows_in, totals
 from research.store.catalog.reader import Reader, reserve_sequence, write_meta
 
 if TYPE_CHECKING:
@@ -217,37 +217,26 @@ def sketches_of(reader: Reader, page_ids: Sequence[int] | None = None) -> Iterat
 
 def seen_of(reader: Reader, page_ids: Sequence[int]) -> Iterator[tuple[int, bytes, bytes]]:
     """page_id, packed vectors and boxes of pages that a visual model saw. Read together, so that they fit."""
-    for part in batched(page_ids):
-        yield from reader.connection.execute(
-            "SELECT page_id, vectors, boxes FROM page_vectors"
-            f" WHERE page_id IN ({placeholders(part)}) AND length(vectors) > 0",
-            part,
-        ).fetchall()
+    query = "SELECT page_id, vectors, boxes FROM page_vectors WHERE length(vectors) > 0 AND page_id IN"
+    yield from rows_in(reader.connection, query, page_ids)
 
 
 def embedded_lines_of(reader: Reader, page_ids: Sequence[int]) -> dict[int, tuple[list[Line], bytes]]:
     """page_id → its lines and their packed vectors, in the same order, of pages that have some."""
-    found: dict[int, tuple[list[Line], bytes]] = {}
-    for part in batched(page_ids):
-        rows = reader.connection.execute(
-            "SELECT page_id, lines, vectors FROM page_lines JOIN page_vectors USING (page_id)"
-            f" WHERE page_id IN ({placeholders(part)}) AND length(vectors) > 0",
-            part,
-        )
-        found.update((int(row[0]), (_lines(row[1]), row[2])) for row in rows)
-    return found
+    query = (
+        "SELECT page_id, lines, vectors FROM page_lines JOIN page_vectors USING (page_id)"
+        " WHERE length(vectors) > 0 AND page_id IN"
+    )
+    return {int(row[0]): (_lines(row[1]), row[2]) for row in rows_in(reader.connection, query, page_ids)}
 
 
 def _column(reader: Reader, name: str, page_ids: Sequence[int] | None) -> Iterator[tuple[int, bytes]]:
+    query = f"SELECT page_id, {name} FROM page_vectors"
     if page_ids is None:
-        rows = reader.connection.execute(f"SELECT page_id, {name} FROM page_vectors ORDER BY page_id")
-        yield from ((int(row[0]), row[1]) for row in rows)
-        return
-    for part in batched(page_ids):
-        rows = reader.connection.execute(
-            f"SELECT page_id, {name} FROM page_vectors WHERE page_id IN ({placeholders(part)}) ORDER BY page_id", part
-        )
-        yield from ((int(row[0]), row[1]) for row in rows)
+        rows = iter(reader.connection.execute(f"{query} ORDER BY page_id"))
+    else:
+        rows = rows_in(reader.connection, f"{query} WHERE page_id IN", page_ids, "ORDER BY page_id")
+    yield from ((int(row[0]), row[1]) for row in rows)
 
 
 def _lines(blob: bytes) -> list[Line]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from research.store.catalog.ledger import PENDING_CHUNKS, STAGE_VECTORS
-from research.store.catalog.reader import Reader
+from research.store.catalog.reader import Connection, Reader
 from research.units import Structure
 
 # SQLite's default limit on variables in one statement was 999 for a long time.
@@ -87,28 +87,17 @@ def get_page(reader: Reader, doc_id: str, page: int) -> StoredPage | None:
 
 def get_pages(reader: Reader, page_ids: Sequence[int]) -> dict[int, StoredPage]:
     """page_id → page, for those that still exist."""
-    found: dict[int, StoredPage] = {}
-    for part in batched(page_ids):
-        rows = reader.connection.execute(
-            f"SELECT {_COLUMNS} FROM pages p JOIN documents d USING (doc_id) WHERE p.page_id IN ({placeholders(part)})",
-            part,
-        )
-        found.update((int(row[0]), _stored(reader, row)) for row in rows)
-    return found
+    query = f"SELECT {_COLUMNS} FROM pages p JOIN documents d USING (doc_id) WHERE p.page_id IN"
+    return {int(row[0]): _stored(reader, row) for row in rows_in(reader.connection, query, page_ids)}
 
 
 def get_pages_with_text(reader: Reader, page_ids: Sequence[int]) -> dict[int, tuple[StoredPage, Structure]]:
     """page_id → page and its markdown with its units, for those that still exist."""
-    found: dict[int, tuple[StoredPage, Structure]] = {}
-    for part in batched(page_ids):
-        rows = reader.connection.execute(
-            f"SELECT {_COLUMNS}, p.markdown, p.units FROM pages p JOIN documents d USING (doc_id)"
-            f" WHERE p.page_id IN ({placeholders(part)})",
-            part,
-        )
-        for row in rows:
-            found[int(row[0])] = _stored(reader, row[:-2]), Structure(_text(row[-2]), bytes(row[-1]))
-    return found
+    query = f"SELECT {_COLUMNS}, p.markdown, p.units FROM pages p JOIN documents d USING (doc_id) WHERE p.page_id IN"
+    return {
+        int(row[0]): (_stored(reader, row[:-2]), Structure(_text(row[-2]), bytes(row[-1])))
+        for row in rows_in(reader.connection, query, page_ids)
+    }
 
 
 def pages_of(reader: Reader, doc_ids: Sequence[str]) -> Iterator[StoredPage]:
@@ -122,11 +111,7 @@ def pages_of(reader: Reader, doc_ids: Sequence[str]) -> Iterator[StoredPage]:
 
 
 def page_ids_of(reader: Reader, doc_ids: Iterable[str]) -> set[int]:
-    found: set[int] = set()
-    for part in batched(list(doc_ids)):
-        query = f"SELECT page_id FROM pages WHERE doc_id IN ({placeholders(part)})"
-        found.update(int(row[0]) for row in reader.connection.execute(query, part))
-    return found
+    return {int(row[0]) for row in rows_in(reader.connection, "SELECT page_id FROM pages WHERE doc_id IN", [*doc_ids])}
 
 
 def page_ids_at(reader: Reader, keys: Iterable[str]) -> list[int]:
@@ -147,25 +132,14 @@ def page_ids_at(reader: Reader, keys: Iterable[str]) -> list[int]:
 
 def places_of(reader: Reader, page_ids: Sequence[int]) -> dict[int, tuple[str, int, str]]:
     """page_id → (filename, page, doc_id), for those that still exist: what ordering many pages takes, and no more."""
-    found: dict[int, tuple[str, int, str]] = {}
-    for part in batched(page_ids):
-        rows = reader.connection.execute(
-            f"SELECT page_id, filename, page, doc_id FROM pages JOIN documents USING (doc_id)"
-            f" WHERE page_id IN ({placeholders(part)})",
-            part,
-        )
-        found.update((page_id, (filename, page, doc_id)) for page_id, filename, page, doc_id in rows)
-    return found
+    query = "SELECT page_id, filename, page, doc_id FROM pages JOIN documents USING (doc_id) WHERE page_id IN"
+    return {row[0]: (row[1], row[2], row[3]) for row in rows_in(reader.connection, query, page_ids)}
 
 
 def documents_of(reader: Reader, page_ids: Sequence[int]) -> dict[int, str]:
     """page_id → doc_id, for those that still exist."""
-    found: dict[int, str] = {}
-    for part in batched(page_ids):
-        query = f"SELECT page_id, doc_id FROM pages WHERE page_id IN ({placeholders(part)})"
-        rows = reader.connection.execute(query, part)
-        found.update((page_id, doc_id) for page_id, doc_id in rows)
-    return found
+    query = "SELECT page_id, doc_id FROM pages WHERE page_id IN"
+    return {row[0]: row[1] for row in rows_in(reader.connection, query, page_ids)}
 
 
 def page_markdown(reader: Reader, doc_id: str, page: int) -> str | None:
@@ -177,10 +151,8 @@ def page_markdown(reader: Reader, doc_id: str, page: int) -> str | None:
 
 def markdown_of(reader: Reader, page_ids: Sequence[int]) -> Iterator[tuple[int, str]]:
     """(page_id, markdown) of the pages that exist."""
-    for part in batched(page_ids):
-        query = f"SELECT page_id, markdown FROM pages WHERE page_id IN ({placeholders(part)})"
-        rows = reader.connection.execute(query, part)
-        yield from ((int(row[0]), _text(row[1])) for row in rows)
+    for row in rows_in(reader.connection, "SELECT page_id, markdown FROM pages WHERE page_id IN", page_ids):
+        yield int(row[0]), _text(row[1])
 
 
 def document_markdown(reader: Reader, doc_id: str) -> list[tuple[int, str]]:
@@ -258,6 +230,12 @@ def batched(items: Sequence[T], *, values: int = 1) -> Iterator[list[T]]:
     size = _SLICE // values
     for start in range(0, len(items), size):
         yield list(items[start : start + size])
+
+
+def rows_in(connection: Connection, query: str, values: Sequence[Any], then: str = "") -> Iterator[Any]:
+    """Run a query that ends in IN, with some of the values at a time, and give all rows; `then` follows the values."""
+    for part in batched(values):
+        yield from connection.execute(f"{query} ({placeholders(part)}) {then}", part).fetchall()
 
 
 def placeholders(values: Sequence[object]) -> str:
