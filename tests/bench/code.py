@@ -35,7 +35,7 @@ from research.index import Index
 from research.search.items import fitting_parts
 from research.sources import CodeSource
 from research.store import IndexPaths, asked_words, list_items, pending_items
-from research.store.fulltext.item_words import identifier_words
+from research.store.fulltext.analyzer import analyze_name
 from tests.bench.table import line, median, title
 
 GOAL = (0.45, 0.80, 0.87)
@@ -158,7 +158,7 @@ def _cut(lines: list[str], docstring: ast.stmt, *, alone: bool) -> None:
 
 
 def _plain(asked: Sequence[Asked], functions: Sequence[Function], encoder: TextEncoder) -> list[int]:
-    words = [Counter(identifier_words(each.code)) for each in functions]
+    words = [Counter(analyze_name(each.code)) for each in functions]
     held = Counter(word for each in words for word in each)
     lengths = np.array([sum(each.values()) for each in words], float)
     norms = 1.2 * (0.25 + 0.75 * lengths / lengths.mean())

@@ -25,7 +25,7 @@ from research.errors import NothingFoundError, UsageError
 from research.records import DocumentInfo
 from research.store.catalog.documents import get_documents
 from research.store.catalog.labels import write_tags
-from research.store.catalog.pages import batched, placeholders
+from research.store.catalog.pages import rows_in
 from research.store.catalog.reader import Reader
 
 _MOST_NAMED = 10  # documents in a message
@@ -267,10 +267,9 @@ def _with_words(reader: Reader, text: str) -> list[str]:
 
     words = sorted(set(analyze_name(text)))
     counted: dict[str, int] = {}
-    for part in batched(words):
-        query = f"SELECT doc_id, COUNT(*) FROM name_words WHERE word IN ({placeholders(part)}) GROUP BY doc_id"
-        for doc_id, count in reader.connection.execute(query, part):
-            counted[doc_id] = counted.get(doc_id, 0) + count
+    query = "SELECT doc_id, COUNT(*) FROM name_words WHERE word IN"
+    for doc_id, count in rows_in(reader.connection, query, words, "GROUP BY doc_id"):
+        counted[doc_id] = counted.get(doc_id, 0) + count
     return [doc_id for doc_id, count in counted.items() if words and count == len(words)]
 
 

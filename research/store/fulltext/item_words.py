@@ -15,9 +15,9 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from research.store.catalog.items import KINDS, item_texts, kind_state
-from research.store.catalog.pages import batched, placeholders
-from research.store.catalog.reader import Connection, Reader
+from research.store.catalog.items import KINDS, kind_state
+from research.store.catalog.pages import rows_in
+from research.store.catalog.reader import Reader
 from research.store.fulltext.analyzer import analyze_name, stem
 
 # Whoever changes what words an item has raises `analyzer.RULES`, too.
@@ -28,7 +28,6 @@ _LONGEST_WHOLE = 60
 # FTS5 fixes k1 at 1.2; dividing by k1 + 1 turns tf·(k1+1)/(tf+norm) into tf/(tf+norm), whose maximum is 1.
 _BM25_MAXIMUM = 2.2
 _TERMS_A_STATEMENT = 12
-_A_BATCH = 500
 _MERGED_PAGES = 256  # of FTS5, at once: others wait to write meanwhile
 
 
@@ -44,7 +43,7 @@ class ItemWords:
     def of(cls, title: str, text: str, words: str) -> ItemWords:
         # Wholes of identifiers stand apart: between their parts they would part phrases.
         wholes = dict.fromkeys(whole for given in (title, text, words) for whole in whole_identifiers(given))
-        return cls(tuple(identifier_words(title)), tuple(identifier_words(text)), (*identifier_words(words), *wholes))
+        return cls(tuple(analyze_name(title)), tuple(analyze_name(text)), (*analyze_name(words), *wholes))
 
     @property
     def length(self) -> int:
@@ -82,11 +81,6 @@ class WordWeights:
     words: float = 1.0
 
 
-def identifier_words(text: str) -> list[str]:
-    """The words of a text in order, identifiers taken apart, stop words left out."""
-    return analyze_name(text)
-
-
 def whole_identifiers(text: str) -> Iterator[str]:
     """Identifiers of several words, each as one word."""
     for match in _IDENTIFIER.finditer(text):
@@ -97,19 +91,18 @@ def whole_identifiers(text: str) -> Iterator[str]:
 
 def asked_words(question: str) -> list[str]:
     """The words that a question is searched by, each once."""
-    return list(dict.fromkeys([*identifier_words(question), *whole_identifiers(question)]))
+    return list(dict.fromkeys([*analyze_name(question), *whole_identifiers(question)]))
 
 
 def item_terms(reader: Reader, kind: str, words: Sequence[str]) -> list[ItemTerm]:
     """Each distinct word with its weight; words that no item has have the highest."""
     known, sign = reader.count_cache(), KINDS[kind]
     distinct = list(dict.fromkeys(words))
-    for part in batched([f"{sign}.{word}" for word in distinct if ("items with", sign, word) not in known]):
-        query = f"SELECT term, doc FROM item_vocabulary WHERE term IN ({placeholders(part)})"
-        counts = dict.fromkeys(part, 0) | {str(row[0]): int(row[1]) for row in reader.connection.execute(query, part)}
-        known.update((("items with", sign, word[len(sign) + 1 :]), count) for word, count in counts.items())
+    new = [f"{sign}.{word}" for word in distinct if f"{sign}.{word}" not in known]
+    known.update(dict.fromkeys(new, 0))
+    known.update(rows_in(reader.connection, "SELECT term, doc FROM item_vocabulary WHERE term IN", new))
     own, total = kind_state(reader, kind).count, sum(kind_state(reader, each).count for each in KINDS)
-    return [_term(word, known["items with", sign, word], own, total) for word in distinct]
+    return [_term(word, known[f"{sign}.{word}"], own, total) for word in distinct]
 
 
 def score_words(
@@ -162,65 +155,6 @@ def merge_some(connection: sqlite3.Connection, *, first: bool) -> bool:
     pages = -_MERGED_PAGES if first else _MERGED_PAGES
     connection.execute("INSERT INTO item_words (item_words, rank) VALUES ('merge', ?)", (pages,))
     return connection.total_changes - before >= 2
-
-
-def outdated_items(connection: Connection) -> Iterator[tuple[int, str, ItemWords]]:
-    """(item_no, kind, words) of whatever has other words than its text says."""
-    for part in _item_numbers(connection):
-        held = {
-            int(row[0]): (str(row[1]), str(row[2]), str(row[3]))
-            for row in connection.execute(
-                f"SELECT rowid, title, body, words FROM item_words WHERE rowid IN ({placeholders(part)})", part
-            ).fetchall()
-        }
-        for item_no, kind, title, text, words in item_texts(connection, part):
-            wanted = ItemWords.of(title, text, words)
-            if held.get(item_no) != wanted.signed(kind):
-                yield item_no, kind, wanted
-
-
-def update_item_words(connection: sqlite3.Connection) -> int:
-    """Bring all of them up to the analyzer and to the items there are; part of the caller's transaction. Returns how
-    many were changed."""
-    strangers = [int(row[0]) for row in connection.execute(f"{_WORD_IDS} EXCEPT {_ITEM_IDS}")]
-    forget_items(connection, strangers)
-    changed = list(outdated_items(connection))
-    forget_items(connection, (item_no for item_no, _, _ in changed))
-    for item_no, kind, words in changed:
-        index_items(connection, kind, [(item_no, words)])
-        measures = (words.length, words.title_length, item_no)
-        connection.execute("UPDATE items SET length = ?, title_length = ? WHERE item_no = ?", measures)
-    return len(changed) + len(strangers)
-
-
-def rebuild_item_words(connection: sqlite3.Connection) -> None:
-    """Made anew and not emptied: emptying reads the very index that may be damaged. Part of the caller's
-    transaction."""
-    made = connection.execute("SELECT sql FROM sqlite_master WHERE name = 'item_words'").fetchone()[0]
-    connection.execute("DROP TABLE item_words")
-    connection.execute(made)
-    update_item_words(connection)
-
-
-def items_disagree(connection: Connection) -> bool:
-    """The quick look: whether full-text search holds exactly the items there are."""
-    return any(
-        connection.execute(f"SELECT 1 FROM ({one} EXCEPT {other}) LIMIT 1").fetchone()
-        for one, other in ((_ITEM_IDS, _WORD_IDS), (_WORD_IDS, _ITEM_IDS))
-    )
-
-
-_ITEM_IDS = "SELECT item_no FROM items"
-_WORD_IDS = "SELECT rowid FROM item_words"
-
-
-def _item_numbers(connection: Connection) -> Iterator[list[int]]:
-    """All of them, some at a time."""
-    last = 0
-    query = f"{_ITEM_IDS} WHERE item_no > ? ORDER BY item_no LIMIT ?"
-    while numbers := [int(row[0]) for row in connection.execute(query, (last, _A_BATCH)).fetchall()]:
-        yield numbers
-        last = numbers[-1]
 
 
 def _term(word: str, items: int, own: int, total: int) -> ItemTerm:

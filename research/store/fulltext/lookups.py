@@ -8,10 +8,10 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from research.store.catalog.pages import batched, get_pages_with_text, markdown_of, placeholders
+from research.store.catalog.pages import get_pages_with_text, markdown_of, placeholders, rows_in
 from research.store.catalog.reader import Reader
 from research.store.fulltext.analyzer import analyze, normalize
-from research.store.fulltext.search import phrase_pages
+from research.store.fulltext.search import phrase_pages, quote
 
 FRONT = 3
 """So many pages at the beginning may belong to the title."""
@@ -35,10 +35,8 @@ class FrontPage:
 def named_words(reader: Reader, words: Collection[str]) -> dict[str, set[str]]:
     """doc_id → those of these words that stand in its file name or title."""
     found: dict[str, set[str]] = {}
-    for part in batched(list(words)):
-        query = f"SELECT doc_id, word FROM name_words WHERE word IN ({placeholders(part)})"
-        for doc_id, word in reader.connection.execute(query, part):
-            found.setdefault(str(doc_id), set()).add(str(word))
+    for doc_id, word in rows_in(reader.connection, "SELECT doc_id, word FROM name_words WHERE word IN", list(words)):
+        found.setdefault(str(doc_id), set()).add(str(word))
     return found
 
 
@@ -61,7 +59,7 @@ def words_on(reader: Reader, page_ids: Collection[int], words: Iterable[str]) ->
     for word in words:
         rows = reader.connection.execute(
             f"SELECT rowid FROM page_words WHERE page_words MATCH ? AND rowid IN ({placeholders(list(page_ids))})",
-            ('"' + word.replace('"', '""') + '"', *page_ids),
+            (quote(word), *page_ids),
         )
         for (page_id,) in rows:
             found.setdefault(int(page_id), set()).add(word)
@@ -73,7 +71,7 @@ def documents_with(reader: Reader, word: str, *, most: int) -> list[str]:
     rows = reader.connection.execute(
         "SELECT DISTINCT doc_id FROM page_words JOIN pages ON page_id = page_words.rowid"
         " WHERE page_words MATCH ? LIMIT ?",
-        ('"' + word.replace('"', '""') + '"', most),
+        (quote(word), most),
     )
     return [str(row[0]) for row in rows]
 
@@ -104,7 +102,7 @@ def pages_with_all(reader: Reader, topic: str) -> dict[str, int]:
         " SELECT rowid AS page_id, bm25(page_words) AS score FROM page_words WHERE page_words MATCH ?)"
         " SELECT doc_id, page_id, MIN(score) AS best FROM hits JOIN pages USING (page_id)"
         " GROUP BY doc_id ORDER BY best, doc_id",
-        (" AND ".join('"' + word.replace('"', '""') + '"' for word in words),),
+        (" AND ".join(map(quote, words)),),
     )
     return {str(doc_id): int(page_id) for doc_id, page_id, _ in rows}
 
@@ -184,10 +182,7 @@ def count_entries(text: str) -> tuple[int, int]:
 
 
 def _headings(reader: Reader, page_ids: Sequence[int]) -> Iterator[Heading]:
-    numbers: dict[int, int] = {}
-    for part in batched(page_ids):
-        query = f"SELECT page_id, page FROM pages WHERE page_id IN ({placeholders(part)})"
-        numbers.update((int(row[0]), int(row[1])) for row in reader.connection.execute(query, part))
+    numbers = dict(rows_in(reader.connection, "SELECT page_id, page FROM pages WHERE page_id IN", page_ids))
     texts = dict(markdown_of(reader, page_ids))
     left = _ALL_LINES
     for page_id in sorted(texts, key=lambda each: numbers[each]):

@@ -1,96 +1,106 @@
-"""SQLite's own: full-text search against the pages, memories and items it stands for. Does it still agree, and
+"""SQLite's own: full-text search against the pages, items and memories it stands for. Does it still agree, and
 building it anew."""
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 from research.errors import CtxError
 from research.store.catalog.catalog import Catalog
+from research.store.catalog.items import item_texts
 from research.store.catalog.memories import outdated_words, update_words
-from research.store.catalog.pages import batched, placeholders
+from research.store.catalog.pages import rows_in
 from research.store.catalog.reader import Connection, Reader, write_meta
 from research.store.files.paths import write_lock
 from research.store.fulltext import analyzer
-from research.store.fulltext.item_words import (
-    items_disagree,
-    outdated_items,
-    rebuild_item_words,
-    update_item_words,
-)
-from research.store.fulltext.search import (
-    ANALYZER,
-    PageWords,
-    forget_pages,
-    index_name,
-    index_pages,
-    is_outdated,
-    words_of_name,
-)
+from research.store.fulltext.item_words import ItemWords
+from research.store.fulltext.search import ANALYZER, PageWords, index_name, is_outdated, words_of_name
 
-_VALUES = 4  # a page, as `batched` counts them: pages of one transaction are analysed before it and kept in memory
+_BATCH = 225  # rows of one transaction: they are analysed before it and kept in memory
+
+_Row = tuple[int, Sequence[str], Sequence[int]]
+"""A page's or item's number, its columns in full-text search, and the measures that are kept with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """A table of full-text search, the table whose rows it stands for, and how they are analysed."""
+
+    name: str
+    columns: str
+    source: str
+    key: str
+    measures: str
+    analysed: Callable[[Connection, Sequence[int]], Iterator[_Row]]
+
+    @property
+    def ids(self) -> str:
+        return f"SELECT {self.key} FROM {self.source}"
 
 
 def rebuild_fulltext(catalog: Catalog) -> int:
-    """Make `page_words` and `name_words` afresh, all or nothing; returns how many pages there are.
+    """Make the words of pages, names, items and memories afresh, all or nothing; returns how many pages there are.
 
     Pages are analysed into a table aside, which takes nearly all of the time and keeps nobody from writing.
     """
     connection = catalog.connection
-    connection.execute("CREATE TEMP TABLE analysed (page_id INTEGER PRIMARY KEY, body, section, words)")
+    connection.execute("CREATE TEMP TABLE analysed (row TEXT)")
     try:
-        ids = _page_ids(connection)
-        for part in batched(ids, values=_VALUES):
-            rows = [(page_id, made.body, made.section, made.count) for page_id, made in _analysed(connection, part)]
-            connection.executemany("INSERT INTO temp.analysed VALUES (?, ?, ?, ?)", rows)
+        for part in _parts(connection, _PAGES):
+            rows = [(json.dumps(row),) for row in _analysed_pages(connection, part)]
+            connection.executemany("INSERT INTO temp.analysed VALUES (?)", rows)
         with catalog.transaction():
-            # Made anew and not emptied: emptying reads the very index that may be damaged.
-            made = connection.execute("SELECT sql FROM sqlite_master WHERE name = 'page_words'").fetchone()[0]
-            connection.execute("DROP TABLE page_words")
-            connection.execute(made)
-            connection.execute(
-                "INSERT INTO page_words (rowid, body, section) SELECT page_id, body, section FROM temp.analysed"
-            )
-            counted = "(SELECT a.words FROM temp.analysed a WHERE a.page_id = pages.page_id)"
-            connection.execute(f"UPDATE pages SET words = {counted} WHERE words <> {counted}")
+            for table in _TABLES:
+                # Made anew and not emptied: emptying reads the very index that may be damaged.
+                made = connection.execute("SELECT sql FROM sqlite_master WHERE name = ?", (table.name,)).fetchone()[0]
+                connection.execute(f"DROP TABLE {table.name}")
+                connection.execute(made)
+            analysed = connection.execute("SELECT row FROM temp.analysed")
+            while few := analysed.fetchmany(_BATCH):
+                _write(connection, _PAGES, [json.loads(row[0]) for row in few])
+            for part in _parts(connection, _ITEMS):
+                _write(connection, _ITEMS, list(_analysed_items(connection, part)))
             connection.execute("DELETE FROM name_words")
             _index_names(connection)
             update_words(connection)
-            rebuild_item_words(connection)
     finally:
         connection.execute("DROP TABLE temp.analysed")
-    return len(ids)
+    return int(connection.execute("SELECT COUNT(*) FROM pages").fetchone()[0])
 
 
 def fill_fulltext(connection: sqlite3.Connection) -> int:
-    """Fill both where they are empty; part of the caller's transaction. Returns how many pages there are."""
-    ids = _page_ids(connection)
-    for part in batched(ids, values=_VALUES):
-        _index(connection, list(_analysed(connection, part)))
+    """Fill it where it is empty; part of the caller's transaction. Returns how many pages there are."""
+    for table in _TABLES:
+        for part in _parts(connection, table):
+            _write(connection, table, list(table.analysed(connection, part)))
     _index_names(connection)
     update_words(connection)
-    update_item_words(connection)
-    return len(ids)
+    return int(connection.execute("SELECT COUNT(*) FROM pages").fetchone()[0])
 
 
 def update_fulltext(catalog: Catalog) -> None:
-    """Analyse every page again and write those that have other words now. Needs the write lock.
+    """Analyse everything again and write what has other words now. Needs the write lock.
 
     In many transactions, so that short writes find their turn; what is stored as the analyzer's version comes last, so
     that a run that is stopped begins again.
     """
-    for part in batched(_page_ids(catalog.connection), values=_VALUES):
-        changed = list(_changed(catalog, part))
-        if changed:
+    for table in _TABLES:
+        with catalog.transaction() as connection:
+            for row in connection.execute(f"SELECT rowid FROM {table.name} EXCEPT {table.ids}").fetchall():
+                connection.execute(f"DELETE FROM {table.name} WHERE rowid = ?", (row[0],))
+    for part in _parts(catalog.connection, _PAGES):
+        if changed := list(_changed(catalog.connection, _PAGES, part)):
             with catalog.transaction() as connection:
-                forget_pages(connection, (page_id for page_id, _ in changed))
-                _index(connection, changed)
+                _write(connection, _PAGES, changed)
+    for part in _parts(catalog.connection, _ITEMS):
+        with catalog.transaction() as connection:  # short writes change items meanwhile
+            _write(connection, _ITEMS, list(_changed(connection, _ITEMS, part)))
     with catalog.transaction() as connection:
         update_words(connection)
-    with catalog.transaction() as connection:
-        update_item_words(connection)
     with catalog.transaction() as connection:
         _index_names(connection)
 
@@ -106,17 +116,76 @@ def update_if_outdated(catalog: Catalog) -> bool:
         return False
 
 
-def _changed(reader: Reader, page_ids: list[int]) -> Iterator[tuple[int, PageWords]]:
-    for page_id, words in _analysed(reader.connection, page_ids):
-        row = reader.connection.execute("SELECT body, section FROM page_words WHERE rowid = ?", (page_id,)).fetchone()
-        if row is None or tuple(row) != (words.body, words.section):
-            yield page_id, words
+def fulltext_disagrees(reader: Reader) -> bool:
+    """Whether full-text search lacks a row or a name, has one too many, or knows other words than the text has."""
+    connection = reader.connection
+    if rows_disagree(reader):
+        return True
+    try:
+        for table in _TABLES:
+            for part in _parts(connection, table):
+                if next(_changed(connection, table, part), None) is not None:
+                    return True
+        if next(outdated_words(connection), None) is not None:
+            return True
+        named = connection.execute("SELECT doc_id, word FROM name_words")
+        documents = connection.execute("SELECT doc_id, filename, title FROM documents").fetchall()
+        names = {(doc_id, word) for doc_id, filename, title in documents for word in words_of_name(filename, title)}
+        return {(str(row[0]), str(row[1])) for row in named} != names
+    except sqlite3.DatabaseError:  # FTS5 finds its own tables damaged
+        return True
 
 
-def _index(connection: sqlite3.Connection, pages: list[tuple[int, PageWords]]) -> None:
-    index_pages(connection, pages)
-    counts = [(words.count, page_id) for page_id, words in pages]
-    connection.executemany("UPDATE pages SET words = ? WHERE page_id = ?", counts)
+def rows_disagree(reader: Reader) -> bool:
+    """The quick look: whether full-text search holds exactly the pages and items there are."""
+    try:
+        for table in _TABLES:
+            held = f"SELECT rowid FROM {table.name}"
+            for one, other in ((table.ids, held), (held, table.ids)):
+                if reader.connection.execute(f"SELECT 1 FROM ({one} EXCEPT {other}) LIMIT 1").fetchone():
+                    return True
+    except sqlite3.DatabaseError:
+        return True
+    return False
+
+
+def index_is_damaged(catalog: Catalog) -> bool:
+    """FTS5's own check of its index against what it stores. Changes nothing, but needs a writable catalog."""
+    try:
+        for table in _TABLES:
+            catalog.connection.execute(f"INSERT INTO {table.name} ({table.name}) VALUES ('integrity-check')")
+    except sqlite3.DatabaseError:
+        return True
+    return False
+
+
+def _parts(connection: Connection, table: _Table) -> Iterator[list[int]]:
+    """The numbers of all rows, some at a time."""
+    numbers = [int(row[0]) for row in connection.execute(f"{table.ids} ORDER BY {table.key}").fetchall()]
+    for start in range(0, len(numbers), _BATCH):
+        yield numbers[start : start + _BATCH]
+
+
+def _changed(connection: Connection, table: _Table, numbers: Sequence[int]) -> Iterator[_Row]:
+    """Analyse these rows, and give those that full-text search has other words of."""
+    query = f"SELECT rowid, {table.columns} FROM {table.name} WHERE rowid IN"
+    held = {row[0]: tuple(row[1:]) for row in rows_in(connection, query, numbers)}
+    return (row for row in table.analysed(connection, numbers) if held.get(row[0]) != tuple(row[1]))
+
+
+def _write(connection: sqlite3.Connection, table: _Table, rows: Sequence[_Row]) -> None:
+    """Put words and measures in place of those that were there."""
+    marks = ", ".join("?" * (1 + len(table.columns.split(","))))
+    connection.executemany(f"DELETE FROM {table.name} WHERE rowid = ?", [(row[0],) for row in rows])
+    connection.executemany(
+        f"INSERT INTO {table.name} (rowid, {table.columns}) VALUES ({marks})",
+        [(number, *columns) for number, columns, _ in rows],
+    )
+    measured = f"({table.measures}) = ({', '.join('?' * len(table.measures.split(',')))})"
+    connection.executemany(
+        f"UPDATE {table.source} SET {measured} WHERE {table.key} = ? AND NOT {measured}",
+        [(*measures, number, *measures) for number, _, measures in rows],
+    )
 
 
 def _index_names(connection: sqlite3.Connection) -> None:
@@ -125,58 +194,17 @@ def _index_names(connection: sqlite3.Connection) -> None:
     write_meta(connection, {ANALYZER: analyzer.version()})
 
 
-def fulltext_disagrees(reader: Reader) -> bool:
-    """Whether full-text search lacks a page or a name, has one too many, or knows other words than the text has."""
-    connection = reader.connection
-    if pages_disagree(reader):
-        return True
-    try:
-        for part in batched(_page_ids(connection), values=_VALUES):
-            if next(_changed(reader, part), None) is not None:
-                return True
-        if next(outdated_words(connection), None) is not None or next(outdated_items(connection), None) is not None:
-            return True
-        named = connection.execute("SELECT doc_id, word FROM name_words")
-        return {(str(row[0]), str(row[1])) for row in named} != _names(connection)
-    except sqlite3.DatabaseError:  # FTS5 finds its own tables damaged
-        return True
+def _analysed_pages(connection: Connection, numbers: Sequence[int]) -> Iterator[_Row]:
+    query = "SELECT page_id, markdown, section_path FROM pages WHERE page_id IN"
+    for page_id, markdown, section in rows_in(connection, query, numbers):
+        words = PageWords.of(_text(markdown), section)
+        yield int(page_id), (words.body, words.section), (words.count,)
 
 
-def pages_disagree(reader: Reader) -> bool:
-    """The quick look: whether full-text search holds exactly the pages and items there are."""
-    try:
-        return items_disagree(reader.connection) or any(
-            reader.connection.execute(f"SELECT 1 FROM ({one} EXCEPT {other}) LIMIT 1").fetchone()
-            for one, other in ((_PAGE_IDS, _WORD_IDS), (_WORD_IDS, _PAGE_IDS))
-        )
-    except sqlite3.DatabaseError:
-        return True
-
-
-def index_is_damaged(catalog: Catalog) -> bool:
-    """FTS5's own check of its index against what it stores. Changes nothing, but needs a writable catalog."""
-    try:
-        for table in ("page_words", "item_words"):
-            catalog.connection.execute(f"INSERT INTO {table} ({table}) VALUES ('integrity-check')")
-    except sqlite3.DatabaseError:
-        return True
-    return False
-
-
-_PAGE_IDS = "SELECT page_id FROM pages"
-_WORD_IDS = "SELECT rowid FROM page_words"
-
-
-def _page_ids(connection: Connection) -> list[int]:
-    return [int(row[0]) for row in connection.execute(f"{_PAGE_IDS} ORDER BY page_id")]
-
-
-def _analysed(connection: Connection, page_ids: list[int]) -> Iterator[tuple[int, PageWords]]:
-    rows = connection.execute(
-        f"SELECT page_id, markdown, section_path FROM pages WHERE page_id IN ({placeholders(page_ids)})", page_ids
-    )
-    for page_id, markdown, section in rows.fetchall():
-        yield int(page_id), PageWords.of(_text(markdown), section)
+def _analysed_items(connection: Connection, numbers: Sequence[int]) -> Iterator[_Row]:
+    for item_no, kind, title, text, others in item_texts(connection, numbers):
+        words = ItemWords.of(title, text, others)
+        yield item_no, words.signed(kind), (words.length, words.title_length)
 
 
 def _text(blob: bytes) -> str:
@@ -186,6 +214,6 @@ def _text(blob: bytes) -> str:
         return ""
 
 
-def _names(connection: Connection) -> set[tuple[str, str]]:
-    rows = connection.execute("SELECT doc_id, filename, title FROM documents").fetchall()
-    return {(doc_id, word) for doc_id, filename, title in rows for word in words_of_name(filename, title)}
+_PAGES = _Table("page_words", "body, section", "pages", "page_id", "words", _analysed_pages)
+_ITEMS = _Table("item_words", "title, body, words", "items", "item_no", "length, title_length", _analysed_items)
+_TABLES = (_PAGES, _ITEMS)

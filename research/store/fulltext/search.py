@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from research.store.catalog.pages import batched, placeholders, totals
+from research.store.catalog.pages import placeholders, rows_in, totals
 from research.store.catalog.reader import Reader
 from research.store.fulltext import analyzer
 from research.store.fulltext.analyzer import analyze, analyze_name, letters, name_parts
@@ -60,11 +60,10 @@ def term_statistics(reader: Reader, words: Sequence[str]) -> list[Term]:
     """Each distinct word with its weight; words on no page have the highest."""
     distinct = list(dict.fromkeys(words))
     total, known = totals(reader).pages, reader.count_cache()
-    for part in batched([word for word in distinct if ("pages with", word) not in known]):
-        query = f"SELECT term, doc FROM page_vocabulary WHERE term IN ({placeholders(part)})"
-        rows = reader.connection.execute(query, part)
-        pages = dict.fromkeys(part, 0) | {str(row[0]): int(row[1]) for row in rows}
-        known.update((("pages with", word), count) for word, count in pages.items())
+    new = [word for word in distinct if ("pages with", word) not in known]
+    known.update({("pages with", word): 0 for word in new})
+    rows = rows_in(reader.connection, "SELECT term, doc FROM page_vocabulary WHERE term IN", new)
+    known.update({("pages with", word): int(count) for word, count in rows})
     return [_term(word, total, known["pages with", word]) for word in distinct]
 
 
@@ -96,7 +95,7 @@ def score_words(
     present, wanted = [term for term in terms if term.pages], set(page_ids)
     new = [term.word for term in present if term.word not in known or not wanted <= known[term.word][0]]
     # Word by word, so that FTS5's own weight can be divided out and ours put in.
-    for word, found in zip(new, _score_pages(reader, [_quote(word) for word in new], page_ids), strict=True):
+    for word, found in zip(new, _score_pages(reader, [quote(word) for word in new], page_ids), strict=True):
         known[word] = wanted, found
     for term in present:
         least, found = (floors or {}).get(term.word, {}), known[term.word][1]
@@ -113,7 +112,7 @@ def few_pages(reader: Reader, phrases: Sequence[Sequence[str]], *, most: int) ->
     """Of each phrase the pages where its words stand in a row; none if those are more than `most`."""
     found: list[list[int]] = [[] for _ in phrases]
     for start in range(0, len(phrases), _TERMS_A_STATEMENT):
-        part = [_quote(" ".join(words)) for words in phrases[start : start + _TERMS_A_STATEMENT]]
+        part = [quote(" ".join(words)) for words in phrases[start : start + _TERMS_A_STATEMENT]]
         looks = (
             f"SELECT {number} AS phrase, rowid FROM (SELECT rowid FROM page_words WHERE page_words MATCH ? LIMIT ?)"
             for number in range(start, start + len(part))
@@ -142,7 +141,7 @@ def phrase_pages(
     reader: Reader, phrases: Iterable[Sequence[str]], doc_ids: Sequence[str], *, limit: int
 ) -> dict[int, str]:
     """page_id → doc_id of the pages of these documents where the words of a phrase stand in a row, the best `limit`."""
-    expression = " OR ".join(_quote(" ".join(phrase)) for phrase in phrases if phrase)
+    expression = " OR ".join(quote(" ".join(phrase)) for phrase in phrases if phrase)
     if not expression:
         return {}
     rows = reader.connection.execute(
@@ -155,7 +154,7 @@ def phrase_pages(
 
 def documents_holding(reader: Reader, doc_ids: Sequence[str], groups: Iterable[Sequence[str]]) -> set[str]:
     """Those of these documents that have a page with all phrases of one of the groups."""
-    pages = [" AND ".join(_quote(" ".join(analyze(phrase))) for phrase in group) for group in groups]
+    pages = [" AND ".join(quote(" ".join(analyze(phrase))) for phrase in group) for group in groups]
     rows = reader.connection.execute(
         "SELECT DISTINCT doc_id FROM page_words JOIN pages ON page_id = page_words.rowid"
         # The plus: words first. A search begun for each page of one document takes fifty times as long.
@@ -170,10 +169,8 @@ def unknown_words(reader: Reader, question: str) -> list[str]:
     missing = {term.word for term in term_statistics(reader, analyze(question)) if not term.pages}
     if not missing:
         return []
-    for part in batched(sorted(missing)):
-        query = f"SELECT DISTINCT word FROM name_words WHERE word IN ({placeholders(part)})"
-        rows = reader.connection.execute(query, part)
-        missing -= {str(row[0]) for row in rows}
+    named = rows_in(reader.connection, "SELECT DISTINCT word FROM name_words WHERE word IN", sorted(missing))
+    missing -= {str(row[0]) for row in named}
     written = dict.fromkeys(letters(question))
     return [word for word in written if len(stems := analyze(word)) == 1 and stems[0] in missing]
 
@@ -203,7 +200,7 @@ def share_of_named(reader: Reader, stem: str) -> float:
     pages, named = reader.connection.execute(
         "SELECT COUNT(*), COALESCE(SUM(doc_id IN (SELECT doc_id FROM name_words WHERE word = ?)), 0)"
         " FROM page_words JOIN pages ON page_id = page_words.rowid WHERE page_words MATCH ?",
-        (stem, _quote(stem)),
+        (stem, quote(stem)),
     ).fetchone()
     known[key] = share = int(named) / int(pages) if pages else 1.0
     return share
@@ -213,11 +210,9 @@ def name_matches(reader: Reader, words: Sequence[str]) -> dict[str, float]:
     """doc_id → summed idf (among documents) of the words found in its file name."""
     total = totals(reader).documents
     holders: dict[str, list[str]] = {}
-    for part in batched(list(dict.fromkeys(words))):
-        query = f"SELECT word, doc_id FROM name_words WHERE word IN ({placeholders(part)})"
-        rows = reader.connection.execute(query, part)
-        for word, doc_id in rows:
-            holders.setdefault(word, []).append(doc_id)
+    named = "SELECT word, doc_id FROM name_words WHERE word IN"
+    for word, doc_id in rows_in(reader.connection, named, list(dict.fromkeys(words))):
+        holders.setdefault(word, []).append(doc_id)
     scores: dict[str, float] = {}
     for doc_ids in holders.values():
         idf = _idf((total - len(doc_ids) + 0.5) / (len(doc_ids) + 0.5))
@@ -263,15 +258,15 @@ def _share(score: float) -> float:
 
 def _pairs(words: Sequence[str]) -> str:
     """The expression for pages with two of the words side by side."""
-    return " OR ".join(_quote(f"{a} {b}") for a, b in dict.fromkeys(pairwise(words)))
+    return " OR ".join(quote(f"{a} {b}") for a, b in dict.fromkeys(pairwise(words)))
 
 
 def _any(terms: Sequence[Term]) -> str:
     """The expression for pages with any of the words."""
-    return " OR ".join(_quote(term.word) for term in terms)
+    return " OR ".join(quote(term.word) for term in terms)
 
 
-def _quote(text: str) -> str:
+def quote(text: str) -> str:
     """A string FTS5 takes as words, never as operators."""
     return '"' + text.replace('"', '""') + '"'
 

@@ -20,7 +20,7 @@ from research.store.catalog.memories import update_words
 from research.store.catalog.session_turns import leave_sessions, lost_documents
 from research.store.files import images, uploads
 from research.store.files.paths import remove_tree
-from research.store.fulltext.rebuild import fulltext_disagrees, index_is_damaged, pages_disagree, rebuild_fulltext
+from research.store.fulltext.rebuild import fulltext_disagrees, index_is_damaged, rebuild_fulltext, rows_disagree
 from research.store.fulltext.search import is_outdated
 from research.store.upkeep.checks import (
     damage_of,
@@ -216,7 +216,7 @@ def check_images(catalog: Catalog) -> Iterator[Problem]:
 
 
 def check_fulltext(catalog: Catalog) -> Iterator[Problem]:
-    if pages_disagree(catalog):
+    if rows_disagree(catalog):
         yield _fulltext_problem("holds other pages than the catalog")
     elif is_outdated(catalog):
         yield _fulltext_problem("was made by other rules than questions are read by")

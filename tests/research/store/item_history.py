@@ -16,7 +16,7 @@ from research.store.catalog.item_writes import (
     write_item_vectors,
 )
 from research.store.catalog.items import NewItem
-from research.store.fulltext import item_words
+from research.store.fulltext.rebuild import rows_disagree
 from research.store.upkeep import integrity
 
 TIME = "2026-01-01T00:00:00+00:00"
@@ -76,6 +76,6 @@ def _seen(catalog: Any) -> list[object]:
             for each in items.item_vectors(catalog, "code", "made-up")
         ],
         items.item_vectors(catalog, "code", "made-up", [1, 2])[0],
-        sorted(items.item_texts(catalog.connection, [1, 2])),
-        item_words.items_disagree(catalog.connection),
+        sorted(map(tuple, items.item_texts(catalog.connection, [1, 2]))),
+        rows_disagree(catalog),
     ]

@@ -25,7 +25,8 @@ from research.store.catalog.item_writes import (
     write_item_vectors,
 )
 from research.store.catalog.items import NewItem
-from research.store.fulltext.item_words import asked_words, items_disagree, outdated_items
+from research.store.fulltext.item_words import asked_words
+from research.store.fulltext.rebuild import fulltext_disagrees
 from tests.pace import draws
 
 TIME = "2026-01-01T00:00:00+00:00"
@@ -162,5 +163,4 @@ def test_the_last_put_of_a_parent_holds(puts: list[tuple[str, dict[str, str]]], 
         for name, wanted in held.items():
             found = {each.key: each.text for each in stored.list_items(making.catalog, "code", parent=name)}
             assert found == wanted
-    assert not items_disagree(making.catalog.connection)
-    assert next(outdated_items(making.catalog.connection), None) is None
+    assert not fulltext_disagrees(making.catalog)
