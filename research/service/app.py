@@ -269,12 +269,8 @@ def _ingests(service: Service, start_job: StartJob) -> tuple[JobRunner, Uploads]
     jobs = JobRunner(partial(start_job, index.root, index.settings), most_waiting=limits.jobs)
     uploads = Uploads(index.paths, limits)
 
-    async def end() -> None:
-        await asyncio.to_thread(jobs.stop, STOP_JOB_SECONDS)
-        uploads.close()
-
     service.when_stopping.append(jobs.begin_stop)
-    service.when_closing.append(end)
+    service.when_closing.append(partial(asyncio.to_thread, jobs.stop, STOP_JOB_SECONDS))
     if service.options.allow_ingest:
         service.when_started.append(partial(uploads.resume, jobs))
     return jobs, uploads

@@ -56,12 +56,11 @@ ContextDocument = schemas.answer(
 
 
 def contexts_router(service: Service) -> APIRouter:
-    router = APIRouter(tags=["context"])
+    router = APIRouter(tags=["context"], default_response_class=Response)
 
     @router.post(
         "/api/context",
         summary="What memories, code, experiences, values, commits and documents say, as markdown within a budget",
-        response_class=Response,
         responses={200: {"model": ContextDocument}},
     )
     async def context(body: Annotated[AskRequest, Reads("POST context")], request: Request) -> Response:
@@ -73,7 +72,6 @@ def contexts_router(service: Service) -> APIRouter:
     @router.post(
         "/api/premortem",
         summary="What went wrong before in a domain, and with a strategy",
-        response_class=Response,
         responses={200: {"model": ContextDocument}},
     )
     async def premortem(body: PremortemBody, request: Request) -> Response:
@@ -102,12 +100,11 @@ _PackageId = Annotated[str, Path(min_length=1, max_length=64, pattern="^[0-9a-f]
 
 
 def packages_router(service: Service) -> APIRouter:
-    router = APIRouter(tags=["packages"])
+    router = APIRouter(tags=["packages"], default_response_class=Response)
 
     @router.post(
         "/knowledge/context/build",
         summary="A context package for a task: ranked sources of every kind, governed, within a hard token budget",
-        response_class=Response,
         responses={200: {"model": ContextPackage}},
     )
     async def build(body: ContextBuildRequest, request: Request) -> Response:
@@ -121,7 +118,6 @@ def packages_router(service: Service) -> APIRouter:
     @router.get(
         "/knowledge/context/{package_id}",
         summary="A package by its id, from the cache; where its time is over it is built anew from its request",
-        response_class=Response,
         responses={200: {"model": ContextPackage}},
     )
     async def package(package_id: _PackageId, request: Request) -> Response:
@@ -135,7 +131,6 @@ def packages_router(service: Service) -> APIRouter:
     @router.get(
         "/knowledge/audit",
         summary="Who was shown what, by which decision, the newest first; for the owner alone",
-        response_class=Response,
         responses={200: {"model": AuditDocument}, 403: {"description": "Only the owner may read the audit"}},
     )
     async def audit(

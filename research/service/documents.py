@@ -1,70 +1,70 @@
 """Documents over HTTP: lists, pages with the places that fit a question, their pictures, and the files themselves.
 
-Files that are served as what they are: page pictures, and PDFs whose content is still the one that was ingested.
+Files are served as what they are: page pictures, and PDFs whose content is still the one that was ingested.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-import re
 import stat
 import weakref
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
-from urllib.parse import quote
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import FileResponse, Response
 
 from research.errors import NothingFoundError
 from research.service import schemas
 from research.service.answers import document_of, json_response, page_document
 from research.service.problems import Problem, refused
+from research.service.service import documents_with
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from research.index import Index
-    from research.records import DocumentInfo
     from research.service.service import Service
 
-
 _KINDS = ((b"\xff\xd8\xff", "image/jpeg"), (b"\x89PNG\r\n\x1a\n", "image/png"), (b"RIFF", "image/webp"))
-_MOST_IMAGE = 64 * 1024 * 1024
-_PIECE = 256 * 1024
 _MOST_DIGESTS = 1000
 # It may change when pages are drawn anew, and it is nobody else's: a browser keeps it and asks whether it is the same.
 _KEPT = {"Cache-Control": "private, no-cache"}
 # A browser shows a PDF by a page of its own, which the policy of our pages would keep from working.
 _PDF_POLICY = "default-src 'none'; object-src 'self'; style-src 'unsafe-inline'; frame-ancestors 'none'"
-_RANGE = re.compile(r"bytes=(?P<first>[0-9]{0,18})-(?P<last>[0-9]{0,18})", re.ASCII)
 
 
 def image_response(index: Index, doc_id: str, page: int, headers: Mapping[str, str], *, small: bool) -> Response:
-    """A page's picture, or its thumbnail."""
+    """Serve a page's picture, or its thumbnail. Not through a link, which may have come with the index."""
     info = index.documents.get(doc_id)
     path = index.documents.picture_path(info.doc_id, page, small=small)
+    if not 0 < page <= info.num_pages:
+        raise NothingFoundError(f"{info.filename} has no page {page}", hint=f"its pages are 1 to {info.num_pages}")
     missing = NothingFoundError(
         f"page {page} of {info.filename} has no picture in the index", hint="draw it with: ctx ingest PATH"
     )
-    if not 0 < page <= info.num_pages:
-        raise NothingFoundError(f"{info.filename} has no page {page}", hint=f"its pages are 1 to {info.num_pages}")
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         raise missing from None
-    with os.fdopen(descriptor, "rb") as file:
-        found = os.fstat(file.fileno())
-        if not stat.S_ISREG(found.st_mode) or found.st_size > _MOST_IMAGE:
-            raise missing
-        tag = f'"{found.st_mtime_ns:x}-{found.st_size:x}"'
-        if headers.get("if-none-match") == tag:
-            return Response(status_code=304, headers={"ETag": tag, **_KEPT})
-        data = file.read()
-    kind = next((kind for begin, kind in _KINDS if data.startswith(begin)), "")
-    if not kind:
+    response = _file_response(descriptor, headers=_KEPT)
+    begin = os.pread(descriptor, 16, 0) if response is not None else b""
+    kind = next((kind for sign, kind in _KINDS if begin.startswith(sign)), "")
+    if response is None or not kind:
         raise missing
-    return Response(data, media_type=kind, headers={"ETag": tag, **_KEPT})
+    if headers.get("if-none-match") == response.headers["etag"]:
+        return Response(status_code=304, headers={"ETag": response.headers["etag"], **_KEPT})
+    response.headers["content-type"] = kind
+    return response
+
+
+def _file_response(descriptor: int, **more: Any) -> FileResponse | None:
+    """Serve what is open, whatever stands at its path by now; None if that is no file. The descriptor goes with the
+    answer, also with one that nobody ever begins to read."""
+    found = os.fstat(descriptor)
+    response = FileResponse(f"/dev/fd/{descriptor}", stat_result=found, **more)
+    weakref.finalize(response, os.close, descriptor)
+    return response if stat.S_ISREG(found.st_mode) else None
 
 
 class PdfFiles:
@@ -74,9 +74,9 @@ class PdfFiles:
     def __init__(self) -> None:
         self._digests: dict[tuple[int, ...], str] = {}
 
-    def response(self, index: Index, doc_id: str, headers: Mapping[str, str]) -> Response:
-        """The document's file, whole or a range of it. Another content than the ingested one is not it: anybody who may
-        write its folder could have put a link or another file in its place."""
+    def response(self, index: Index, doc_id: str) -> Response:
+        """Serve the document's file. Another content than the ingested one is not it: anybody who may write its folder
+        could have put a link or another file in its place."""
         info = index.documents.get(doc_id)
         path = index.documents.file_of(info.doc_id)
         if path is None:
@@ -88,80 +88,29 @@ class PdfFiles:
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except OSError:
             raise NothingFoundError(f"the file of {info.filename} cannot be read") from None
-        try:
-            size = self._check_same(descriptor, info)
-            span = _span(headers.get("range", ""), size)
-        except BaseException:
-            os.close(descriptor)
-            raise
-        first, last = span or (0, size - 1)
-        sent = {
-            "Content-Length": str(last - first + 1),
-            "Accept-Ranges": "bytes",
-            "Content-Disposition": f"inline; filename*=UTF-8''{quote(info.filename, safe='')}",
-            "Content-Security-Policy": _PDF_POLICY,
-            **_KEPT,
-        }
-        if span is not None:
-            sent["Content-Range"] = f"bytes {first}-{last}/{size}"
-        pieces = _pieces(descriptor, first, last + 1)
-        return StreamingResponse(pieces, 206 if span else 200, sent, media_type="application/pdf")
+        headers = {"Content-Security-Policy": _PDF_POLICY, **_KEPT}
+        response = _file_response(
+            descriptor, headers=headers, media_type="application/pdf", filename=info.filename,
+            content_disposition_type="inline",
+        )  # fmt: skip
+        if response is None or self._digest(descriptor) != info.sha256:
+            why = f"{info.filename} is not what was ingested any more"
+            hint = "bring the index up to date with: ctx ingest PATH"
+            raise refused(Problem(409, "The file has changed", why, hint, "file-changed"))
+        return response
 
-    def _check_same(self, descriptor: int, info: DocumentInfo) -> int:
-        """The file's size, if it holds what was ingested."""
+    def _digest(self, descriptor: int) -> str:
         found = os.fstat(descriptor)
         identity = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
-        if not stat.S_ISREG(found.st_mode) or self._digest(descriptor, identity) != info.sha256:
-            raise refused(
-                Problem(
-                    409,
-                    "The file has changed",
-                    f"{info.filename} is not what was ingested any more",
-                    "bring the index up to date with: ctx ingest PATH",
-                    "file-changed",
-                )
-            )
-        return found.st_size
-
-    def _digest(self, descriptor: int, identity: tuple[int, ...]) -> str:
         known = self._digests.get(identity)
         if known is None:
-            digest = hashlib.sha256()
-            for piece in _read(descriptor, 0, identity[2]):
-                digest.update(piece)
-            known = digest.hexdigest()
+            with os.fdopen(descriptor, "rb", closefd=False) as file:
+                known = hashlib.file_digest(file, "sha256").hexdigest()
+                file.seek(0)  # where it is sent from, on systems where /dev/fd is a copy
             if len(self._digests) >= _MOST_DIGESTS:
                 self._digests.clear()
             self._digests[identity] = known
         return known
-
-
-def _span(wanted: str, size: int) -> tuple[int, int] | None:
-    """The first and last byte of a single range; None for the whole file. What cannot be read is ignored, as HTTP has
-    it; what lies outside is an error."""
-    match = _RANGE.fullmatch(wanted.strip())
-    if match is None or not (match["first"] or match["last"]):
-        return None
-    if not match["first"]:
-        first, last = max(0, size - int(match["last"])), size - 1
-    else:
-        first, last = int(match["first"]), min(int(match["last"] or size - 1), size - 1)
-    if first > last or first >= size:
-        raise refused(Problem(416, "There is no such part of the file", headers={"Content-Range": f"bytes */{size}"}))
-    return first, last
-
-
-def _pieces(descriptor: int, at: int, end: int) -> Iterator[bytes]:
-    """The descriptor goes with the iterator, also with one that nobody ever begins to read."""
-    pieces = _read(descriptor, at, end)
-    weakref.finalize(pieces, os.close, descriptor)
-    return pieces
-
-
-def _read(descriptor: int, at: int, end: int) -> Iterator[bytes]:
-    while at < end and (piece := os.pread(descriptor, min(_PIECE, end - at), at)):
-        yield piece
-        at += len(piece)
 
 
 # Today's id, the lasting one of a file, or a former one; never a name or a path.
@@ -170,14 +119,11 @@ PageNumber = Annotated[int, Path(ge=1, le=10_000_000, description="Physical, fro
 
 
 def documents_router(service: Service) -> APIRouter:
-    router = APIRouter(tags=["documents"])
+    router = APIRouter(tags=["documents"], default_response_class=Response)
     files = PdfFiles()
 
     @router.get(
-        "/api/documents",
-        summary="The documents in the index",
-        response_class=Response,
-        responses={200: {"model": schemas.DocumentsBody}},
+        "/api/documents", summary="The documents in the index", responses={200: {"model": schemas.DocumentsBody}}
     )
     async def documents(
         request: Request,
@@ -187,28 +133,22 @@ def documents_router(service: Service) -> APIRouter:
         offset: Annotated[int, Query(ge=0, le=10_000_000)] = 0,
     ) -> Response:
         own = service.index.acting_as(request.state.caller)
-        chosen = await service.looking.run(lambda: _chosen(own, q, tag or []))
-        page = [document_of(each.info, each.tags) for each in chosen[offset : offset + limit]]
+        chosen = await service.looking.run(lambda: documents_with(own, q, tag or []))
+        page = [document_of(*each) for each in chosen[offset : offset + limit]]
         return json_response({"schema": "ctx.research.documents/1", "documents": page, "total": len(chosen)})
 
-    @router.get(
-        "/api/documents/{doc_id}",
-        summary="One document",
-        response_class=Response,
-        responses={200: {"model": schemas.DocumentBody}},
-    )
+    @router.get("/api/documents/{doc_id}", summary="One document", responses={200: {"model": schemas.DocumentBody}})
     async def document(doc_id: DocId, request: Request) -> Response:
-        def find(index: Index) -> Tagged:
+        def find(index: Index) -> dict[str, Any]:
             info = index.documents.get(doc_id)
-            return Tagged(info, index.documents.tags(info.doc_id))
+            return document_of(info, index.documents.tags(info.doc_id))
 
         found = await service.acting_as(request.state.caller).look(find)
-        return json_response({"schema": "ctx.research.document/1"} | document_of(found.info, found.tags))
+        return json_response({"schema": "ctx.research.document/1"} | found)
 
     @router.get(
         "/api/documents/{doc_id}/outline",
         summary="Its headings with their pages",
-        response_class=Response,
         responses={200: {"model": schemas.OutlineBody}},
     )
     async def outline(doc_id: DocId, request: Request) -> Response:
@@ -219,7 +159,6 @@ def documents_router(service: Service) -> APIRouter:
     @router.get(
         "/api/documents/{doc_id}/pages/{page}",
         summary="A page as markdown, with the places that fit a question",
-        response_class=Response,
         responses={200: {"model": schemas.PageBody}},
     )
     async def page(
@@ -235,12 +174,12 @@ def documents_router(service: Service) -> APIRouter:
         turns = own.look if question is None else own.asked
         return json_response(await turns(find))
 
-    @router.get("/api/documents/{doc_id}/pages/{page}/image", summary="Its picture", response_class=Response)
+    @router.get("/api/documents/{doc_id}/pages/{page}/image", summary="Its picture")
     async def image(doc_id: DocId, page: PageNumber, request: Request) -> Response:
         own = service.acting_as(request.state.caller)
         return await own.look(lambda index: image_response(index, doc_id, page, request.headers, small=False))
 
-    @router.get("/api/documents/{doc_id}/pages/{page}/thumbnail", summary="A small one", response_class=Response)
+    @router.get("/api/documents/{doc_id}/pages/{page}/thumbnail", summary="A small one")
     async def thumbnail(doc_id: DocId, page: PageNumber, request: Request) -> Response:
         own = service.acting_as(request.state.caller)
         return await own.look(lambda index: image_response(index, doc_id, page, request.headers, small=True))
@@ -248,16 +187,13 @@ def documents_router(service: Service) -> APIRouter:
     @router.get(
         "/api/documents/{doc_id}/file",
         summary="The PDF itself, if it is still what was ingested",
-        response_class=Response,
         responses={200: {"content": {"application/pdf": {}}}, 206: {"content": {"application/pdf": {}}}},
     )
     async def file(doc_id: DocId, request: Request) -> Response:
         own = service.acting_as(request.state.caller)
-        return await own.look(lambda index: files.response(index, doc_id, request.headers))
+        return await own.look(lambda index: files.response(index, doc_id))
 
-    @router.get(
-        "/api/tags", summary="Tags in use", response_class=Response, responses={200: {"model": schemas.TagsBody}}
-    )
+    @router.get("/api/tags", summary="Tags in use", responses={200: {"model": schemas.TagsBody}})
     async def tags(request: Request) -> Response:
         own = service.index.acting_as(request.state.caller)
         found = await service.looking.run(lambda: own.documents.all_tags() if own.exists else {})
@@ -265,30 +201,3 @@ def documents_router(service: Service) -> APIRouter:
         return json_response({"schema": "ctx.research.tags/1", "tags": listed})
 
     return router
-
-
-@dataclass(frozen=True, slots=True)
-class Tagged:
-    """A document and its tags."""
-
-    info: DocumentInfo
-    tags: list[str]
-
-
-def _chosen(index: Index, words: str, tags: list[str]) -> list[Tagged]:
-    """Documents whose name or title has all the words and that have all the tags; none of an index that is not there
-    yet."""
-    if not index.exists:
-        return []
-    found = {info.doc_id: Tagged(info, []) for info in index.documents.list()}
-    for tag, documents in index.documents.all_tags().items():
-        for info in documents:
-            if info.doc_id in found:
-                found[info.doc_id].tags.append(tag)
-    wanted = words.casefold().split()
-
-    def fits(each: Tagged) -> bool:
-        names = f"{each.info.filename} {each.info.title}".casefold()
-        return all(word in names for word in wanted) and set(tags) <= set(each.tags)
-
-    return [each for each in found.values() if fits(each)]

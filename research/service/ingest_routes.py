@@ -11,7 +11,6 @@ from fastapi import APIRouter, Path, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import Field, ValidationError
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import ClientDisconnect
 from starlette.responses import Response, StreamingResponse
 
 from research.errors import NothingFoundError
@@ -22,8 +21,7 @@ from research.service.problems import MEDIA_TYPE as PROBLEM
 from research.service.problems import Problem, refused
 from research.service.questions import EVENTS, STREAM_HEADERS, event
 from research.service.schemas import Body, Name, ProblemDocument, answer
-from research.service.uploads import CLOSE, gone
-from research.service.uploads import MEDIA_TYPE as FORM
+from research.service.uploads import FORM
 
 if TYPE_CHECKING:
     from research.service.jobs import JobRunner
@@ -88,7 +86,7 @@ def _problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 def ingest_router(jobs: JobRunner, uploads: Uploads, options: ServeOptions) -> APIRouter:
-    router = APIRouter(tags=["ingest"])
+    router = APIRouter(tags=["ingest"], default_response_class=Response)
 
     def permit(request: Request) -> None:
         caller = getattr(request.state, "caller", None)
@@ -103,7 +101,6 @@ def ingest_router(jobs: JobRunner, uploads: Uploads, options: ServeOptions) -> A
         ADDRESS,
         summary="Upload PDFs, or name a folder, to be ingested by a job",
         status_code=202,
-        response_class=Response,
         responses={202: {"model": JobDocument}, **_problems(400, 403, 404, 408, 413, 415, 422, 429, 503, 507)},
         openapi_extra={
             "requestBody": {
@@ -122,7 +119,7 @@ def ingest_router(jobs: JobRunner, uploads: Uploads, options: ServeOptions) -> A
             with jobs.reserved():
                 job = uploads.submit(jobs, await uploads.receive(request))
         elif kind == "application/json":
-            folder = await _folder_of(request, options.limits.body_bytes)
+            folder = await _folder_of(request)
             job = jobs.submit(await run_in_threadpool(folder_job, folder, options.roots))
         else:
             hint = 'send PDFs as multipart/form-data in parts of the name `files`, or JSON: {"folder": "…"}'
@@ -134,7 +131,6 @@ def ingest_router(jobs: JobRunner, uploads: Uploads, options: ServeOptions) -> A
     @router.get(
         ADDRESS,
         summary="The last jobs, the newest first; their summaries without lists",
-        response_class=Response,
         responses={200: {"model": JobsDocument}, **_problems(403)},
     )
     async def listed(request: Request) -> Response:
@@ -142,10 +138,7 @@ def ingest_router(jobs: JobRunner, uploads: Uploads, options: ServeOptions) -> A
         return json_response({"schema": "ctx.ingest.jobs/1", "jobs": [_brief(job) for job in jobs.documents()]})
 
     @router.get(
-        f"{ADDRESS}/{{job}}",
-        summary="How a job stands",
-        response_class=Response,
-        responses={200: {"model": JobDocument}, **_problems(403, 404)},
+        f"{ADDRESS}/{{job}}", summary="How a job stands", responses={200: {"model": JobDocument}, **_problems(403, 404)}
     )
     async def one(request: Request, job: JobId) -> Response:
         permit(request)
@@ -154,7 +147,6 @@ def ingest_router(jobs: JobRunner, uploads: Uploads, options: ServeOptions) -> A
     @router.get(
         f"{ADDRESS}/{{job}}/events",
         summary="Follow a job by server-sent events: job, progress, file, note, done",
-        response_class=Response,
         responses={200: {"content": {EVENTS: {"schema": {"type": "string"}}}}, **_problems(403, 404, 429)},
     )
     async def events(request: Request, job: JobId) -> Response:
@@ -166,7 +158,6 @@ def ingest_router(jobs: JobRunner, uploads: Uploads, options: ServeOptions) -> A
     @router.delete(
         f"{ADDRESS}/{{job}}",
         summary="Cancel a job; what it has finished is kept",
-        response_class=Response,
         responses={
             200: {"model": JobDocument, "description": "It has ended"},
             202: {"model": JobDocument, "description": "It is ending"},
@@ -204,18 +195,10 @@ def folder_job(folder: str, roots: Sequence[FilePath]) -> Job:
     return Job(paths=(found,), folder=str(found).encode("utf-8", "replace").decode())
 
 
-async def _folder_of(request: Request, most: int) -> str:
-    """The body is looked at here, because one route takes two kinds. What is wrong with it is told as everywhere."""
-    body = bytearray()
+async def _folder_of(request: Request) -> str:
+    """Read the body here, because one route takes two kinds. What is wrong with it is told as everywhere."""
     try:
-        async for piece in request.stream():
-            body += piece
-            if len(body) > most:
-                hint = "a folder's name is all that is wanted"
-                raise refused(Problem(413, "The request is too large", hint=hint, headers=CLOSE))
-        return FolderBody.model_validate_json(bytes(body)).folder
-    except ClientDisconnect:
-        raise gone() from None
+        return FolderBody.model_validate_json(await request.body()).folder
     except ValidationError as error:
         raise RequestValidationError([{**each, "loc": ("body", *each["loc"])} for each in error.errors()]) from None
 

@@ -120,7 +120,7 @@ _FORBIDDEN: dict[int | str, dict[str, Any]] = {403: {"description": "The token i
 
 
 def memories_router(service: Service) -> APIRouter:
-    router = APIRouter(tags=["memories"], responses=_FORBIDDEN)
+    router = APIRouter(tags=["memories"], default_response_class=Response, responses=_FORBIDDEN)
 
     def memory_of(request: Request) -> EmbeddedMemory:
         return EmbeddedMemory(service.index.acting_as(request.state.caller))
@@ -132,7 +132,6 @@ def memories_router(service: Service) -> APIRouter:
     @router.post(
         "/context/evaluate",
         summary="The memories that may matter to a turn",
-        response_class=Response,
         responses={200: {"model": CandidatesDocument}},
     )
     async def evaluate(body: EvaluateBody, request: Request) -> Response:
@@ -141,7 +140,6 @@ def memories_router(service: Service) -> APIRouter:
     @router.post(
         "/recall",
         summary="The memories that most likely answer a question",
-        response_class=Response,
         responses={200: {"model": CandidatesDocument}},
     )
     async def recall(body: EvaluateBody, request: Request) -> Response:
@@ -150,7 +148,6 @@ def memories_router(service: Service) -> APIRouter:
     @router.post(
         "/memory/remember",
         summary="Remember something; durable when it is answered",
-        response_class=Response,
         responses={200: {"model": RememberedDocument}},
     )
     async def remember(body: RememberBody, request: Request) -> Response:
@@ -160,7 +157,6 @@ def memories_router(service: Service) -> APIRouter:
     @router.post(
         "/memory/remember/batch",
         summary="Remember several things, in order",
-        response_class=Response,
         responses={200: {"model": RememberedBatchDocument}},
     )
     async def remember_batch(body: RememberBatchBody, request: Request) -> Response:
@@ -170,7 +166,6 @@ def memories_router(service: Service) -> APIRouter:
     @router.post(
         "/context/turn",
         summary="The messages of a turn: history, memories and documents within a token budget",
-        response_class=Response,
         responses={200: {"model": TurnDocument}},
     )
     async def turn(body: TurnBody, request: Request) -> Response:
@@ -234,12 +229,11 @@ ExperienceDocument = answer("ExperienceDocument", Experience)
 
 
 def experiences_router(service: Service) -> APIRouter:
-    router = APIRouter(tags=["experiences"])
+    router = APIRouter(tags=["experiences"], default_response_class=Response)
 
     @router.post(
         "/api/experiences",
         summary="Record what was tried, and what came of it; durable when it is answered",
-        response_class=Response,
         responses={
             200: {"model": ExperienceDocument},
             403: {"description": "Only the owner may tell experiences"},

@@ -92,12 +92,11 @@ def route_of(scope: MutableMapping[str, Any]) -> str:
 
 
 def metrics_router(recorder: PrometheusRecorder) -> APIRouter:
-    router = APIRouter(tags=["state"])
+    router = APIRouter(tags=["state"], default_response_class=Response)
 
     @router.get(
         "/metrics",
         summary="Times and counts for Prometheus; for the owner alone",
-        response_class=Response,
         responses={403: {"description": "Only the owner may read the metrics"}},
     )
     def metrics(request: Request) -> Response:

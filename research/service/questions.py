@@ -66,12 +66,11 @@ STREAM_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
 def questions_router(service: Service) -> APIRouter:
-    router = APIRouter(tags=["questions"])
+    router = APIRouter(tags=["questions"], default_response_class=Response)
 
     @router.post(
         "/api/research/ask",
         summary="Quote what answers a question and cite its pages, within a token budget",
-        response_class=Response,
         responses={200: {"model": schemas.AskDocument, "content": {EVENTS: {"schema": {"type": "string"}}}}},
     )
     async def ask(body: Annotated[AskRequest, Reads("POST ask")], request: Request) -> Response:
@@ -86,7 +85,6 @@ def questions_router(service: Service) -> APIRouter:
     @router.get(
         "/api/sessions/{name}",
         summary="What was asked in a conversation, and what answered, oldest first",
-        response_class=Response,
         responses={200: {"model": schemas.SessionDocument}},
     )
     async def session(name: schemas.Name, request: Request) -> Response:
@@ -99,7 +97,6 @@ def questions_router(service: Service) -> APIRouter:
     @router.post(
         "/api/search",
         summary="Rank pages for a question, with snippets",
-        response_class=Response,
         responses={200: {"model": schemas.SearchDocument}},
     )
     async def search(body: Annotated[AskRequest, Reads("POST search")], request: Request) -> Response:
@@ -108,7 +105,6 @@ def questions_router(service: Service) -> APIRouter:
     @router.get(
         "/api/search",
         summary="The same for a question in the address",
-        response_class=Response,
         responses={200: {"model": schemas.SearchDocument}},
         openapi_extra={"parameters": query_parameters("GET search")},
     )

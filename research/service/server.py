@@ -176,10 +176,10 @@ class IndexServer(uvicorn.Server):
 
 
 def _hush() -> None:
-    """What uvicorn has to say goes into our log, if there is one, and not to a terminal by itself."""
+    """Send what libraries have to say into our log, if there is one, and not to a terminal by itself."""
     from research.observe import logger_of
 
-    for name in ("uvicorn", "uvicorn.error", "uvicorn.access"):
+    for name in ("uvicorn", "uvicorn.error", "uvicorn.access", "python_multipart.multipart"):
         logging.getLogger(name).parent = logger_of("server")
 
 

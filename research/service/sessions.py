@@ -198,12 +198,11 @@ _RESPONSES: dict[int | str, dict[str, Any]] = {
 
 def login_router(sessions: Sessions) -> APIRouter:
     """`POST /api/login`, `POST /login` for a form, `POST /api/logout`."""
-    router = APIRouter(tags=["login"])
+    router = APIRouter(tags=["login"], default_response_class=Response)
 
     @router.post(
         "/api/login",
         status_code=204,
-        response_class=Response,
         summary="Exchange a token for a session's cookie",
         responses=_RESPONSES,
         openapi_extra=_takes("application/json"),
@@ -215,7 +214,6 @@ def login_router(sessions: Sessions) -> APIRouter:
     @router.post(
         "/login",
         status_code=303,
-        response_class=Response,
         summary="The same for a form without JavaScript",
         responses=_RESPONSES,
         openapi_extra=_takes("application/x-www-form-urlencoded"),

@@ -1,15 +1,8 @@
 """Uploads on their way from a request to a document: received, kept on disk, ingested by a job, and settled.
 
 What was accepted is never lost: it lies on disk, marked as waiting, before the client hears so, and the mark goes when
-an ingest is through with it. A server that was stopped or killed in between finds it at its next start (`resume`).
-
-The name of an uploaded file, made safe: it comes from anywhere and becomes a name on this disk.
-
-The body of an upload, taken apart piece by piece and written to disk as it comes: memory holds one piece.
-
-Starlette's own parser keeps parts in temporary files, in a folder that may be memory, to be copied then. This one
-writes each file once, into the index, where a rename makes it an upload. What is wrong with a file is found out early
-and told at the end: a client that is still sending hears no answer before.
+an ingest is through with it. A server that was stopped or killed in between finds it at its next start (`resume`). How
+large and how slow a body may be is the guard's business.
 """
 
 from __future__ import annotations
@@ -19,12 +12,12 @@ import re
 import threading
 import unicodedata
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from python_multipart.exceptions import FormParserError
-from python_multipart.multipart import MultipartParser, parse_options_header
+from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
+from starlette.formparsers import MultiPartException
 from starlette.requests import ClientDisconnect
 
 from research.errors import CtxError, ProblemError, is_full, next_step, unusable
@@ -40,6 +33,7 @@ if TYPE_CHECKING:
     from research.service.jobs import JobRunner
 
 
+# The name of an uploaded file comes from anywhere and becomes a name on this disk.
 NAMELESS = "upload.pdf"
 
 _SUFFIX = ".pdf"
@@ -67,235 +61,11 @@ def safe_name(given: str) -> str:
     return f"_{stem}{_SUFFIX}" if _DEVICES.fullmatch(stem) else f"{stem}{_SUFFIX}"
 
 
-FIELD = b"files"
-MEDIA_TYPE = "multipart/form-data"
+FORM = "multipart/form-data"
 
 _HEAD = 8192  # bytes in which a PDF says that it is one, as `ctx ingest` has it
 _SIGN = b"%PDF"
 _OTHER_FIELDS = 20
-_HEADERS = 16  # of one part
-_HEADER_BYTES = 16 * 1024
-
-
-class Receiver:
-    """Takes one body. `feed` and `finish` are called in threads, one after the other; `drop` at any time."""
-
-    def __init__(self, paths: IndexPaths, content_type: str, limits: Limits) -> None:
-        """Raises ProblemError for a content type that is no multipart form, or has no boundary."""
-        self._paths = paths
-        self._limits = limits
-        self._parser = MultipartParser(
-            _boundary(content_type),
-            {
-                "on_part_begin": self._on_part_begin,
-                "on_header_field": self._on_header_field,
-                "on_header_value": self._on_header_value,
-                "on_header_end": self._on_header_end,
-                "on_headers_finished": self._on_headers_finished,
-                "on_part_data": self._on_part_data,
-                "on_part_end": self._on_part_end,
-                "on_end": self._on_end,
-            },
-        )
-        # Its own limits, where it has some, are tighter than long names are; ours hold for every version of it.
-        self._parser.max_header_count, self._parser.max_header_size = _HEADERS, _HEADER_BYTES
-        self._parser.logger = logger_of("service")  # its own would print on stderr
-        self._lock = threading.Lock()
-        self._dropped = False
-        self._problem: ProblemError | None = None
-        self._whole = False
-        self._bytes = 0
-        self._parts = 0
-        self._received: list[Incoming] = []
-        self._header: tuple[bytearray, bytearray] = (bytearray(), bytearray())
-        self._disposition = b""
-        self._name: str | None = None  # of the file in work; None in any other part
-        self._given = False  # whether its name was given
-        self._head = bytearray()
-        self._file: Incoming | None = None
-
-    def feed(self, data: bytes) -> None:
-        """The next piece. Raises ProblemError if there is no use in reading on; whatever else is wrong waits."""
-        with self._lock:
-            if self._dropped:
-                return
-            self._bytes += len(data)
-            if self._bytes > self._limits.upload_bytes:
-                raise too_large(self._limits)
-            if self._problem is not None:  # the rest is read and forgotten
-                return
-            try:
-                self._parser.write(data)
-            except FormParserError as error:
-                raise _malformed(str(error)) from None
-            except OSError as error:
-                self._fail(_trouble(error))
-
-    def finish(self) -> list[Upload]:
-        """The end of the body: its files are uploads from here on, all or none."""
-        with self._lock:
-            if self._dropped:
-                return []
-            if self._problem is not None:
-                raise self._problem
-            if not self._whole:
-                raise _malformed("it ends before its last boundary")
-            if not self._received:
-                raise refused(
-                    Problem(422, "There is no file in the request", hint="send PDFs as parts of the name `files`")
-                )
-            kept: list[Upload] = []
-            try:
-                while self._received:
-                    kept.append(self._received.pop(0).keep())
-            except OSError as error:
-                discard(self._paths, kept)
-                raise _trouble(error) from error
-            return kept
-
-    def drop(self) -> None:
-        """Nothing is left of what has not become an upload."""
-        with self._lock:
-            self._dropped = True
-            self._drop_files()
-
-    def _drop_files(self) -> None:
-        for incoming in [*self._received, *([self._file] if self._file is not None else [])]:
-            incoming.drop()
-        self._received, self._file = [], None
-
-    def _on_part_begin(self) -> None:
-        self._parts += 1
-        if self._parts > self._limits.upload_files + _OTHER_FIELDS:
-            raise _too_many(self._limits)
-        self._disposition, self._name, self._given = b"", None, False
-        self._header = (bytearray(), bytearray())
-        self._head.clear()
-
-    def _on_header_field(self, data: bytes, start: int, end: int) -> None:
-        self._header[0].extend(data[start:end])
-
-    def _on_header_value(self, data: bytes, start: int, end: int) -> None:
-        self._header[1].extend(data[start:end])
-        if len(self._header[1]) > _HEADER_BYTES:
-            raise _malformed("a header is too long")
-
-    def _on_header_end(self) -> None:
-        name, value = self._header
-        if name.lower() == b"content-disposition":
-            self._disposition = bytes(value)
-        self._header = (bytearray(), bytearray())
-
-    def _on_headers_finished(self) -> None:
-        _, options = parse_options_header(self._disposition)
-        if options.get(b"name") == FIELD:
-            given = options.get(b"filename", b"").decode("utf-8", "replace")
-            self._given = bool(given)
-            self._name = safe_name(given) if given else NAMELESS
-
-    def _on_part_data(self, data: bytes, start: int, end: int) -> None:
-        if self._name is None or self._problem is not None:  # the piece that holds the trouble goes on
-            return
-        if self._file is not None:
-            self._file.write(data[start:end])
-            return
-        self._head.extend(data[start:end])
-        if _SIGN in self._head[:_HEAD]:
-            if len(self._received) >= self._limits.upload_files:
-                raise _too_many(self._limits)
-            self._file = Incoming(self._paths, self._name)
-            self._file.write(bytes(self._head))
-            self._head.clear()
-        elif len(self._head) >= _HEAD:
-            self._fail(_no_pdf(self._name))
-
-    def _on_part_end(self) -> None:
-        if self._file is not None:
-            self._received.append(self._file)
-            self._file = None
-        elif self._name is not None and (self._head or self._given):  # a form without a chosen file sends an empty part
-            self._fail(_no_pdf(self._name))
-
-    def _on_end(self) -> None:
-        self._whole = True
-
-    def _fail(self, problem: ProblemError) -> None:
-        """The first thing that went wrong. A full disk is full of this very upload: room is made at once."""
-        self._problem = self._problem or problem
-        self._head.clear()
-        self._drop_files()
-
-
-def discard(paths: IndexPaths, kept: list[Upload]) -> None:
-    """Take uploads back that nobody was told of. What was there before stays."""
-    for upload in kept:
-        if upload.fresh:
-            uploads.remove(paths, upload.doc_id)
-
-
-def too_large(limits: Limits) -> ProblemError:
-    most = f"{limits.upload_bytes / (1 << 20):,.0f} MiB"
-    return refused(
-        Problem(
-            413,
-            "The upload is too large",
-            f"a request may hold {most}",
-            "send fewer files at once, or use on this machine: ctx ingest PATH",
-            headers=CLOSE,
-        )
-    )
-
-
-def gone() -> ProblemError:
-    """Nobody hears it; but what there was of the upload has to end somehow."""
-    return refused(Problem(400, "The client went away", headers=CLOSE))
-
-
-CLOSE: Mapping[str, str] = {"Connection": "close"}
-"""With an answer that comes before the end of a body: what follows on this connection is no request."""
-
-
-def _boundary(content_type: str) -> bytes:
-    kind, options = parse_options_header(content_type)
-    boundary = options.get(b"boundary", b"")
-    if kind.strip() != MEDIA_TYPE.encode() or not 0 < len(boundary) <= 200:
-        raise _malformed("its content type names no usable boundary")
-    return boundary
-
-
-def _malformed(why: str) -> ProblemError:
-    return refused(
-        Problem(
-            400,
-            "The upload cannot be read",
-            f"the body is no whole multipart form: {why}",
-            "send PDFs as multipart/form-data, in parts of the name `files`",
-            headers=CLOSE,
-        )
-    )
-
-
-def _too_many(limits: Limits) -> ProblemError:
-    most = f"a request may hold {limits.upload_files} files"
-    return refused(Problem(413, "Too many files at once", most, "send them in several requests", headers=CLOSE))
-
-
-def _no_pdf(name: str) -> ProblemError:
-    return refused(
-        Problem(415, "A file is no PDF", f"{name} does not begin like one", "ctx reads PDFs; nothing was taken")
-    )
-
-
-def _trouble(error: OSError) -> ProblemError:
-    if is_full(error):
-        hint = "free some space and send it again; nothing of it was kept"
-        return refused(Problem(507, "The disk is full", error.strerror or "", hint))
-    found = unusable("the index cannot be written", error)
-    return refused(Problem(503, "The upload cannot be kept", found.message, next_step(error) or found.hint))
-
-
-T = TypeVar("T")
-
 _PIECE = 256 * 1024  # bytes that are written at once
 _AT_ONCE = 4  # uploads that are received; more share one disk and one line
 _MOST_BEGINS = 5  # of ingests that did not come to any end
@@ -313,29 +83,70 @@ class Uploads:
     def __init__(self, paths: IndexPaths, limits: Limits | None = None) -> None:
         self._paths = paths
         self._limits = limits or Limits()
-        self._threads = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="ctx-upload")
         self._receiving = 0
         self._lock = threading.Lock()
         self._in_jobs: Counter[str] = Counter()  # documents' ids: how many jobs will read or are reading them
 
     async def receive(self, request: Request) -> list[Upload]:
-        """The files of a request, all of them or none. Raises ProblemError, and then nothing is left."""
+        """Take the files of a request, all of them or none. Raises ProblemError, and then nothing is left."""
         if self._receiving >= _AT_ONCE:
             raise refused(
                 Problem(429, "Too many uploads at once", hint="try again in 5 seconds", headers={"Retry-After": "5"})
             )
-        self._check_length(request)
-        receiver = Receiver(self._paths, request.headers.get("content-type", ""), self._limits)
         self._receiving += 1
         try:
-            async for piece in self._pieces(request):
-                await self._in_thread(lambda piece=piece: receiver.feed(piece))  # type: ignore[misc]
-            return await self._in_thread(receiver.finish)
+            async with request.form(max_files=self._limits.upload_files, max_fields=_OTHER_FIELDS) as form:
+                sent = [each for each in form.getlist("files") if isinstance(each, UploadFile)]
+                # A form without a chosen file sends an empty part.
+                return await asyncio.to_thread(self._keep, [each for each in sent if each.filename or each.size])
         except ClientDisconnect:
-            raise gone() from None
+            raise refused(Problem(400, "The client went away")) from None
+        except (HTTPException, MultiPartException) as error:
+            raise self._malformed(str(getattr(error, "detail", error))) from None
+        except OSError as error:
+            raise _trouble(error) from error
         finally:
             self._receiving -= 1
-            receiver.drop()
+
+    def _keep(self, sent: Sequence[UploadFile]) -> list[Upload]:
+        """Write files into the index, where they are uploads from here on, all or none."""
+        if not sent:
+            hint = "send PDFs as parts of the name `files`"
+            raise refused(Problem(422, "There is no file in the request", hint=hint))
+        for each in sent:
+            if _SIGN not in each.file.read(_HEAD):
+                why = f"{safe_name(each.filename or '')} does not begin like one"
+                raise refused(Problem(415, "A file is no PDF", why, "ctx reads PDFs; nothing was taken"))
+        kept: list[Upload] = []
+        try:
+            for each in sent:
+                each.file.seek(0)
+                incoming = Incoming(self._paths, safe_name(each.filename or ""))
+                try:
+                    while piece := each.file.read(_PIECE):
+                        incoming.write(piece)
+                except BaseException:
+                    incoming.drop()
+                    raise
+                kept.append(incoming.keep())
+        except OSError:
+            self._discard(kept)
+            raise
+        return kept
+
+    def _discard(self, kept: Sequence[Upload]) -> None:
+        """Take uploads back that nobody was told of. What was there before, or is in a job, stays."""
+        with self._lock:
+            for upload in kept:
+                if upload.fresh and not self._in_jobs[upload.doc_id]:
+                    uploads.remove(self._paths, upload.doc_id)
+
+    def _malformed(self, why: str) -> ProblemError:
+        if why.startswith("Too many"):
+            most = f"a request may hold {self._limits.upload_files} files"
+            return refused(Problem(413, "Too many files at once", most, "send them in several requests"))
+        hint = "send PDFs as multipart/form-data, in parts of the name `files`"
+        return refused(Problem(400, "The upload cannot be read", f"the body is no multipart form: {why}", hint))
 
     def submit(self, jobs: JobRunner, received: Sequence[Upload]) -> Job:
         """A job for what was received. If there is none to be had, nothing is left of it."""
@@ -343,8 +154,7 @@ class Uploads:
             return jobs.submit(self._job(received), reserved=True)
         except ProblemError:
             self._leave(received)
-            with self._lock:
-                discard(self._paths, [each for each in received if not self._in_jobs[each.doc_id]])
+            self._discard(received)
             raise
 
     def resume(self, jobs: JobRunner) -> Job | None:
@@ -362,9 +172,6 @@ class Uploads:
             uploads.fail(upload, "hopeless", f"{_MOST_BEGINS} ingests that began with it did not come to any end")
         left = [upload for upload in waiting if upload not in hopeless]
         return jobs.submit(self._job(left), reserved=True) if left else None
-
-    def close(self) -> None:
-        self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _job(self, received: Sequence[Upload]) -> Job:
         chosen = list({upload.doc_id: upload for upload in received}.values())
@@ -423,30 +230,10 @@ class Uploads:
             self._in_jobs.subtract({upload.doc_id for upload in chosen})
             self._in_jobs += Counter()  # without those that none reads any more
 
-    def _check_length(self, request: Request) -> None:
-        length = request.headers.get("content-length", "")
-        if length.isdecimal() and int(length) > self._limits.upload_bytes:
-            raise too_large(self._limits)
 
-    async def _pieces(self, request: Request) -> AsyncIterator[bytes]:
-        """The body in pieces of some size. Raises ProblemError if it comes too slowly."""
-        stream = request.stream()
-        clock = asyncio.get_running_loop().time
-        ends = clock() + self._limits.upload_seconds
-        buffer = bytearray()
-        try:
-            while True:
-                async with asyncio.timeout(min(self._limits.idle_body_seconds, ends - clock())):
-                    piece = await anext(stream)
-                buffer += piece
-                if len(buffer) >= _PIECE:
-                    yield bytes(buffer)
-                    buffer.clear()
-        except StopAsyncIteration:
-            yield bytes(buffer)
-        except TimeoutError:
-            hint = "send it again, over a connection that does not pause"
-            raise refused(Problem(408, "The upload came too slowly", hint=hint, headers=CLOSE)) from None
-
-    async def _in_thread(self, work: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+def _trouble(error: OSError) -> ProblemError:
+    if is_full(error):
+        hint = "free some space and send it again; nothing of it was kept"
+        return refused(Problem(507, "The disk is full", error.strerror or "", hint))
+    found = unusable("the index cannot be written", error)
+    return refused(Problem(503, "The upload cannot be kept", found.message, next_step(error) or found.hint))

@@ -11,18 +11,18 @@ places are attributes and no styles, because the policy of every page forbids th
 
 from __future__ import annotations
 
-import hashlib
+import mimetypes
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from html import escape
-from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Request
 from pydantic import Field
 from starlette.responses import RedirectResponse, Response
+from starlette.staticfiles import StaticFiles
 
 from research.context import grown, html_blocks, html_text
 from research.errors import CtxError
@@ -36,7 +36,6 @@ from research.text import one_line, phrase
 if TYPE_CHECKING:
     from research.markdown import Marker
     from research.models import ResearchContext, SourceDocument
-    from research.service.problems import Problem
     from research.service.service import Service
 
 
@@ -169,12 +168,6 @@ def _name(source: SourceDocument) -> str:
 
 
 _FOLDER = Path(__file__).parent / "web"
-_KINDS = {
-    ".html": "text/html; charset=utf-8",
-    ".css": "text/css; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8",
-    ".svg": "image/svg+xml",
-}
 # Of the package fastapi-offline, whose code is not loaded: it carries what FastAPI's own page would fetch from a CDN.
 _SWAGGER = ("swagger-ui-bundle.js", "swagger-ui.css")
 # Swagger UI sets styles of its own and draws icons from data; all else is as for every page.
@@ -186,28 +179,16 @@ _MOST_TEXTS, _LONGEST_TEXT = 2000, 100_000
 _SIGN_IN = Problem(401, "Please sign in", hint="open the link that ctx serve printed, or paste a token")
 
 
-@dataclass(frozen=True, slots=True)
-class StaticFile:
-    """A file of the page. It may change with the next version: a browser keeps it and asks whether it is the same."""
+class _Kept(StaticFiles):
+    """Files that may change with the next version: a browser keeps them and asks whether they are the same."""
 
-    content: bytes
-    kind: str
-    etag: str
+    def file_response(self, *args: Any, **more: Any) -> Response:
+        response = super().file_response(*args, **more)
+        response.headers["Cache-Control"] = "no-cache"
+        return response
 
-    @classmethod
-    def of(cls, name: str, content: bytes) -> StaticFile:
-        digest = hashlib.sha256(content).hexdigest()[:20]
-        return cls(content, _KINDS[Path(name).suffix], f'"{digest}"')
 
-    def response(self, request: Request, policy: str = "") -> Response:
-        headers = {"ETag": self.etag, "Cache-Control": "no-cache"}
-        if policy:
-            headers["Content-Security-Policy"] = policy
-        known = (each.strip().removeprefix("W/") for each in request.headers.get("if-none-match", "").split(","))
-        if self.etag in known:
-            return Response(status_code=304, headers=headers)
-        return Response(self.content, headers=headers, media_type=self.kind)
-
+mimetypes.add_type("text/javascript", ".js")  # before Python 3.12 it is another
 
 Text = Annotated[str, Field(max_length=_LONGEST_TEXT)]
 
@@ -223,26 +204,26 @@ MatchesDocument = schemas.answer("MatchesDocument", matches=list[list[tuple[int,
 
 
 def web_router(service: Service) -> APIRouter:
-    router = APIRouter(tags=["web"])
-    static = {
-        path.name: StaticFile.of(path.name, path.read_bytes()) for path in _FOLDER.iterdir() if path.suffix in _KINDS
-    }
+    router = APIRouter(tags=["web"], default_response_class=Response)
+    static = _Kept(directory=_FOLDER)
 
     @router.get("/", include_in_schema=False)
     async def page(request: Request) -> Response:
-        return static["index.html"].response(request)
+        return await static.get_response("index.html", request.scope)
 
     @router.get("/docs", include_in_schema=False)
     async def docs(request: Request) -> Response:
-        return static["docs.html"].response(request, _DOCS_POLICY)
+        response = await static.get_response("docs.html", request.scope)
+        response.headers["Content-Security-Policy"] = _DOCS_POLICY
+        return response
 
     @router.get("/static/{name}", include_in_schema=False)
     async def file(name: str, request: Request) -> Response:
-        if name in _SWAGGER and name not in static:
-            static[name] = StaticFile.of(name, _swagger_file(name))
-        if name not in static or name.endswith(".html"):
+        if name in _SWAGGER:
+            return await _swagger().get_response(name, request.scope)
+        if name.endswith(".html"):
             raise refused(Problem(404, "There is no such file"))
-        return static[name].response(request)
+        return await static.get_response(name, request.scope)
 
     @router.get("/ask", include_in_schema=False)
     async def ask(request: Request) -> Response:
@@ -251,7 +232,6 @@ def web_router(service: Service) -> APIRouter:
     @router.post(
         "/api/matches",
         summary="Where the words of a question stand in texts, to be marked",
-        response_class=Response,
         responses={200: {"model": MatchesDocument}},
     )
     async def matches(body: MatchesBody) -> Response:
@@ -263,13 +243,12 @@ def web_router(service: Service) -> APIRouter:
     return router
 
 
-def _swagger_file(name: str) -> bytes:
-    try:
-        return files("fastapi_offline").joinpath("static", name).read_bytes()
-    except (ModuleNotFoundError, OSError):
-        raise refused(
-            Problem(501, "The files of this page are missing", hint="pip install 'ctx-research[serve]'")
-        ) from None
+@cache
+def _swagger() -> StaticFiles:
+    if find_spec("fastapi_offline") is None:
+        hint = "pip install 'ctx-research[serve]'"
+        raise refused(Problem(501, "The files of this page are missing", hint=hint))
+    return _Kept(packages=[("fastapi_offline", "static")])
 
 
 async def _ask(service: Service, request: Request) -> Response:

