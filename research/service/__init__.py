@@ -9,11 +9,10 @@ from research.lazy import exports
 if TYPE_CHECKING:
     from research.service.app import assemble
     from research.service.jobs import JobRunner
-    from research.service.limits import ServeOptions
     from research.service.mcp.results import TextIn
     from research.service.mcp.server import serve_stdio
     from research.service.server import IndexServer, address_of, listen
-    from research.service.service import Service
+    from research.service.service import ServeOptions, Service
     from research.service.tokens import (
         TokenEntry,
         default_token_file,
@@ -28,11 +27,10 @@ else:
         {
             "app": "assemble",
             "jobs": "JobRunner",
-            "limits": "ServeOptions",
             "mcp.results": "TextIn",
             "mcp.server": "serve_stdio",
             "server": "IndexServer address_of listen",
-            "service": "Service",
+            "service": "ServeOptions Service",
             "tokens": "TokenEntry default_token_file make_token owner_token revoke_tokens tokens_of",
         },
     )

@@ -27,24 +27,21 @@ from research.conversation import ContextBuilderMetrics, TurnMaker
 from research.errors import CtxError
 from research.observe import PrometheusRecorder, close_recorder, recorder_for
 from research.service import schemas
-from research.service.answers import json_response
 from research.service.asked import AccessRules
-from research.service.contexts import contexts_router, packages_router
 from research.service.documents import documents_router
 from research.service.guard import Guard
-from research.service.ingest_routes import ingest_router
 from research.service.jobs import JobRunner
-from research.service.limits import ServeOptions
+from research.service.knowledge import contexts_router, experiences_router, memories_router, packages_router
 from research.service.mcp.mount import McpMount
-from research.service.memories import experiences_router, memories_router
 from research.service.metrics import Measured, measure, metrics_router
-from research.service.problems import MEDIA_TYPE, Problem, problem_of
+from research.service.problems import MEDIA_TYPE, Problem, problem_of, problem_response
 from research.service.questions import questions_router
+from research.service.schemas import json_response
 from research.service.server import STOP_JOB_SECONDS
-from research.service.service import Service
+from research.service.service import ServeOptions, Service
 from research.service.sessions import Sessions, login_router
 from research.service.tokens import TokenBook, default_token_file, owner_token
-from research.service.uploads import Uploads
+from research.service.uploads import Uploads, ingest_router
 from research.service.web import web_router
 
 if TYPE_CHECKING:
@@ -120,14 +117,14 @@ def _add_state(app: FastAPI, service: Service) -> None:
     @app.get("/ready", tags=["state"], summary="Whether the index can be asked", response_class=Response)
     async def ready(request: Request) -> Response:
         if service.stopping.is_set():
-            return problem_response(Problem(503, "The server is stopping"), _instance(request))
+            return problem_response(Problem(503, "The server is stopping"), request)
         if not service.index.exists and service.options.allow_ingest:  # it can be filled, which is what it is there for
             return json_response({"status": "ready", "empty": True})
         try:
             documents, _ = await service.look(lambda index: index.documents.totals())
         except CtxError:  # anybody may ask this, and the reason names the index's folder
             hint = "ask with a token to hear why, or run: ctx doctor"
-            return problem_response(Problem(503, "The index cannot be asked", hint=hint), _instance(request))
+            return problem_response(Problem(503, "The index cannot be asked", hint=hint), request)
         return json_response({"status": "ready", "empty": documents == 0})
 
     @app.get(
@@ -177,16 +174,8 @@ def _traced(problem: Problem, request: Request) -> Problem:
     return replace(problem, trace=str(getattr(request.state, "traceparent", "")).partition("-")[2].partition("-")[0])
 
 
-def problem_response(problem: Problem, instance: str = "") -> Response:
-    return Response(problem.body(instance), problem.status, dict(problem.headers), MEDIA_TYPE)
-
-
-def _instance(request: Request) -> str:
-    return str(getattr(request.state, "request_id", ""))
-
-
 async def _on_error(request: Request, error: Exception) -> Response:
-    return problem_response(_traced(problem_of(error), request), _instance(request))
+    return problem_response(_traced(problem_of(error), request), request)
 
 
 async def _on_http_error(request: Request, error: Exception) -> Response:
@@ -194,7 +183,7 @@ async def _on_http_error(request: Request, error: Exception) -> Response:
     title = {404: "There is nothing here", 405: "Not with this method"}.get(error.status_code, str(error.detail))
     hint = _INTERFACE if error.status_code in (404, 405) else ""
     problem = Problem(error.status_code, title, hint=hint, headers=error.headers or {})
-    return problem_response(problem, _instance(request))
+    return problem_response(problem, request)
 
 
 async def _on_invalid(request: Request, error: Exception) -> Response:
@@ -202,7 +191,7 @@ async def _on_invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     if any(each["type"] == "json_invalid" for each in error.errors()):
         problem = Problem(400, "The body is no JSON", hint=_INTERFACE)
-        return problem_response(_traced(problem, request), _instance(request))
+        return problem_response(_traced(problem, request), request)
     found = [{"field": ".".join(map(str, each["loc"])), "message": str(each["msg"])} for each in error.errors()]
     first = f"{found[0]['field']}: {found[0]['message']}" if found else ""
     problem = Problem(
@@ -212,7 +201,7 @@ async def _on_invalid(request: Request, error: Exception) -> Response:
         _INTERFACE,
         errors=found[:_MOST_ERRORS],
     )
-    return problem_response(_traced(problem, request), _instance(request))
+    return problem_response(_traced(problem, request), request)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ from starlette.responses import FileResponse, Response
 
 from research.errors import NothingFoundError
 from research.service import schemas
-from research.service.answers import document_of, json_response, page_document
 from research.service.problems import Problem, refused
+from research.service.schemas import document_of, json_response, page_document
 from research.service.service import documents_with
 
 if TYPE_CHECKING:

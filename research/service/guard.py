@@ -40,8 +40,8 @@ from research.service.asked import (
     own_traceparent,
     request_id,
 )
-from research.service.limits import Limits
 from research.service.problems import MEDIA_TYPE, Problem, problem_of
+from research.service.service import Limits
 from research.service.sessions import Sessions, session_ids
 from research.service.tokens import TokenBook
 

@@ -101,7 +101,7 @@ def metrics_router(recorder: PrometheusRecorder) -> APIRouter:
     )
     def metrics(request: Request) -> Response:
         if not request.state.caller.owner:  # they count what is done for everybody
-            raise only_for_owner("metrics")
+            raise only_for_owner("read the metrics")
         text, content_type = recorder.render(request.headers.get("accept", ""))
         return Response(text, headers={"Content-Type": content_type, "Cache-Control": "no-store"})
 

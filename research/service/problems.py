@@ -12,7 +12,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from starlette.responses import Response
 
 from research.errors import (
     AddressError,
@@ -26,6 +28,9 @@ from research.errors import (
     UntrustedError,
     UsageError,
 )
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -89,9 +94,15 @@ def refused(problem: Problem) -> ProblemError:
 
 
 def only_for_owner(what: str) -> ProblemError:
-    """Somebody else asks for what tells of everybody."""
+    """The error for somebody else, who asks for what is of everybody."""
     hint = "use the owner's token; it lies in the file that ctx serve names at its start"
-    return refused(Problem(403, f"Only the owner may read the {what}", hint=hint))
+    return refused(Problem(403, f"Only the owner may {what}", hint=hint))
+
+
+def problem_response(problem: Problem, request: Request) -> Response:
+    """Answer with a problem document, which names the request."""
+    instance = str(getattr(request.state, "request_id", ""))
+    return Response(problem.body(instance), problem.status, dict(problem.headers), MEDIA_TYPE)
 
 
 def problem_of(error: BaseException) -> Problem:

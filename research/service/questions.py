@@ -18,8 +18,8 @@ from research.errors import CtxError
 from research.parameters import input_schema
 from research.request import AskRequest, parameters_of, read_request
 from research.service import schemas
-from research.service.answers import ask_document, json_response, search_document, to_json
 from research.service.problems import problem_of
+from research.service.schemas import ask_document, json_response, search_document, to_json
 
 if TYPE_CHECKING:
     from starlette.datastructures import QueryParams

@@ -1,14 +1,19 @@
-"""What requests hold and what answers look like, for FastAPI to check the former and to document both.
+"""What requests hold and what answers look like, for FastAPI to check the former and to document both; and the answers.
 
-Answers are not made of these classes: they are written straight from our own records, which are checked already. A test
-holds real answers to these schemas.
+Answers are our own records with the addresses of pages, pictures and files beside them. They are not made of the
+classes that describe them, but written by orjson straight from the records: to copy ten sources with all their passages
+into dictionaries first costs more than everything else that HTTP adds to a question. A test holds them to the schemas.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from dataclasses import fields
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+from urllib.parse import quote
 
+import orjson
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from starlette.responses import Response
 
 from research.answer import CheckedSentence
 from research.models import MatchedRegion, PageResult, ResearchContext, SearchResults, SourceDocument
@@ -16,6 +21,13 @@ from research.parameters import Parameter
 from research.records import DocumentInfo
 from research.request import LONGEST_QUESTION
 from research.schema import maybe, several, shape
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from research.answer import CheckedAnswer
+    from research.models import Item, PageResult, PageView, ResearchContext, SearchResults, SourceDocument
+    from research.records import DocumentInfo
 
 _QUESTION = Parameter("question", "text", "What is asked.", most=LONGEST_QUESTION)
 _NAME = Parameter("name", "text", "What something is called.", most=4096)
@@ -111,3 +123,150 @@ StatusBody = answer(
     **dict.fromkeys(("documents", "pages"), int),
     **dict.fromkeys(("empty", "ingest_allowed"), bool),
 )
+
+
+DOCUMENTS = "/api/documents"
+
+
+def json_response(document: Any, status: int = 200) -> Response:
+    return Response(to_json(document), status, media_type="application/json")
+
+
+def to_json(document: Any) -> bytes:
+    return orjson.dumps(document, default=_other, option=orjson.OPT_NON_STR_KEYS)
+
+
+def _other(value: object) -> object:
+    if isinstance(value, tuple | set | frozenset):
+        return list(value)
+    raise TypeError(type(value).__name__)
+
+
+def document_url(doc_id: str) -> str:
+    return f"{DOCUMENTS}/{quote(doc_id, safe='')}"
+
+
+def place(doc_id: str, page: int, *, image: bool) -> dict[str, str | None]:
+    """Where a page, its pictures and its file are."""
+    document = document_url(doc_id)
+    here = f"{document}/pages/{page}"
+    return {
+        "page_url": here,
+        "image_url": f"{here}/image" if image else None,
+        "thumbnail_url": f"{here}/thumbnail" if image else None,
+        "file_url": f"{document}/file#page={page}",
+    }
+
+
+def ask_document(context: ResearchContext, answer: CheckedAnswer | None = None) -> dict[str, Any]:
+    """By the names of seed 004. Without a model's answer the quotes stand in its place, with their citations."""
+    written = answer.written if answer is not None else None
+    composed = written is not None and bool(written.text.strip())
+    kind = "written" if composed else "quotes" if context.quotes else "none"
+    return {
+        "schema": "ctx.research.ask/1",
+        "query": context.query,
+        "searched": context.searched,
+        "rewrites": context.rewrites,
+        "answered_by": context.answered_by,
+        "answer": written.text if composed and written is not None else quoted(context),
+        "answer_kind": kind,
+        "confidence": context.confidence,
+        "quotes": context.quotes,
+        "checks": list(answer.sentences) if answer is not None else [],
+        "written": written,
+        "sources": [
+            _source(source, number, mixed=bool(context.types)) for number, source in context.get_citation_map().items()
+        ],
+        "total_tokens": context.total_tokens,
+        "max_tokens": context.max_tokens,
+        "truncated": context.truncated,
+        "dropped": context.dropped,
+        "coverage": {"complete": context.coverage.complete} | _fields(context.coverage),
+        "timings": context.timings,
+        "formatted_text": context.formatted_text,
+        **({"session": {"name": context.session, "turn": context.turn}} if context.session else {}),
+        **({"types": context.types} if context.types else {}),
+    }
+
+
+def quoted(context: ResearchContext) -> str:
+    """The quotes as an answer: a line each, with its citation, and what it is of, if that is no page."""
+    sources = context.get_citation_map()
+    names = {number: "" if source.page else f" ({source.label})" for number, source in sources.items()}
+    lines = (f"{' '.join(each.text.split())} [{each.citation}]{names[each.citation]}" for each in context.quotes)
+    return "\n".join(lines)
+
+
+def search_document(found: SearchResults) -> dict[str, Any]:
+    return {
+        "schema": "ctx.research.search/1",
+        "query": found.query,
+        "searched": found.searched,
+        "rewrites": found.rewrites,
+        "answered_by": found.answered_by,
+        "confidence": found.confidence,
+        "results": [_result(result) for result in found.results],
+        "coverage": {"complete": found.coverage.complete} | _fields(found.coverage),
+        "timings": found.timings,
+    }
+
+
+def page_document(view: PageView, matches: Sequence[tuple[int, int]]) -> dict[str, Any]:
+    item: Item = view.item
+    facts, page = item.metadata, int(item.ref.part)
+    doc_id = item.ref.key
+
+    def neighbour(number: int) -> str | None:
+        return f"{document_url(doc_id)}/pages/{number}" if 0 < number <= view.num_pages else None
+
+    return {
+        "schema": "ctx.research.page/1",
+        "doc_id": doc_id,
+        "file_id": facts.get("file_id", ""),
+        "filename": facts["filename"],
+        "title": item.title,
+        "page": page,
+        "num_pages": view.num_pages,
+        "page_label": facts["page_label"],
+        "section_path": facts["section_path"] or None,
+        "markdown": item.text,
+        "ocr": bool(facts["ocr"]),
+        "error": view.error,
+        "suspicious": item.signals,
+        "ref": str(item.ref),
+        "passages": item.passages,
+        "boxes": [{"box": region.box, "score": region.score} for region in item.regions],
+        "matches": matches,
+        "previous_url": neighbour(page - 1),
+        "next_url": neighbour(page + 1),
+        **place(doc_id, page, image=bool(facts["image_path"])),
+    }
+
+
+def document_of(info: DocumentInfo, tags: Sequence[str]) -> dict[str, Any]:
+    here = document_url(info.doc_id)
+    return {
+        **_fields(info),
+        "tags": tags,
+        "url": here,
+        "file_url": f"{here}/file",
+        "thumbnail_url": f"{here}/pages/1/thumbnail",
+    }
+
+
+def _source(source: SourceDocument, citation: int, *, mixed: bool) -> dict[str, Any]:
+    image = source.image_path is not None
+    told = {"citation": citation} | ({"kind": source.kind, "name": source.name} if mixed else {})
+    if source.kind != "page":
+        return told | source.to_dict()
+    return told | _fields(source) | place(source.doc_id, source.page, image=image)
+
+
+def _result(result: PageResult) -> dict[str, Any]:
+    return _fields(result) | place(result.doc_id, result.page, image=result.image_path is not None)
+
+
+def _fields(record: Any) -> dict[str, Any]:
+    """The fields of a record, not those of what it holds, and none that is not shown."""
+    return {each.name: getattr(record, each.name) for each in fields(record) if each.repr}

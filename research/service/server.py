@@ -24,7 +24,7 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from research.errors import CtxError, UsageError
-from research.service.limits import Limits, ServeOptions
+from research.service.service import Limits, ServeOptions
 
 if TYPE_CHECKING:
     from pathlib import Path

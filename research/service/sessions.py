@@ -10,13 +10,12 @@ browser shows them the cookie; a program with a bearer token shows its token to 
 
 The routes by which a browser gets its session, and ends it.
 
-A token that is not accepted is told in the same words whatever was wrong with it, and stands in no answer and no log:
-bodies are read here by hand, because FastAPI would repeat them in its errors.
+A token that is not accepted is told in the same words whatever was wrong with it, and stands in no answer and no log.
+There is no limit to wrong ones: 256 random bits are found by nobody, and one would let a stranger lock the owner out.
 """
 
 from __future__ import annotations
 
-import json
 import secrets
 import threading
 import time
@@ -24,16 +23,17 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
-from urllib.parse import parse_qs
 
 from fastapi import APIRouter, Request
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
+from research.errors import ProblemError
 from research.governance import Principal
 from research.secret import Secret
-from research.service.problems import MEDIA_TYPE, Problem
-from research.service.tokens import Grant, TokenBook, digest, new_token, position_of
+from research.service.problems import Problem, problem_of, problem_response, refused
+from research.service.tokens import Grant, TokenBook, digest, new_token
 
 _LINK_SECONDS = 600.0
 _MOST_LINKS = 8  # that nobody has used yet; the oldest go
@@ -41,9 +41,6 @@ _MOST_SESSIONS = 64  # those that were used longest ago go
 _IDLE_SECONDS = 24 * 3600.0
 _LIFE_SECONDS = 7 * 24 * 3600.0
 _LONGEST_COOKIE = 128
-
-_WRONG_AT_ONCE = 10
-_SECONDS_A_WRONG_ONE = 6.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +59,6 @@ class Sessions:
         self._links: OrderedDict[str, float] = OrderedDict()  # hashes, and until when they are good
         self._sessions: OrderedDict[str, _Session] = OrderedDict()  # by hash, the one used last at the end
         self._changing = threading.Lock()
-        self.guesses = Guesses(clock)
 
     def new_link(self) -> Secret:
         """A token for the owner's browser, good once and for ten minutes. There may be several at a time."""
@@ -98,12 +94,9 @@ class Sessions:
                 self._sessions.pop(digest(name), None)
 
     def _redeem(self, token: str) -> Grant | None:
-        """What the owner's token gives, for a one-time token that is still good, and never for the same again."""
+        """Give what the owner's token gives, for a one-time token that is still good, and never for the same again."""
         with self._changing:
-            found = position_of(digest(token), tuple(self._links))
-            if found is None:
-                return None
-            until = self._links.pop(list(self._links)[found])
+            until = self._links.pop(digest(token), 0.0)
         return self._tokens.owner_grant() if self._clock() < until else None
 
     def _use(self, known_as: str) -> _Session | None:
@@ -122,52 +115,17 @@ class Sessions:
             return session
 
 
-class Guesses:
-    """How many wrong tokens were brought of late: ten at once, then one in six seconds, and the rest are told to wait.
-
-    Only wrong ones are. Everybody on this machine comes from the same address, so a limit that also held back the right
-    token would let any stranger lock the owner out. It need not: 256 random bits are found by nobody, however often
-    they try. What it does is to stop programs that go on and on, and to say so in the log, once in a while."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._left = float(_WRONG_AT_ONCE)
-        self._at = clock()
-        self._told = False
-
-    def too_many(self) -> bool:
-        """Note a wrong token, and tell whether there were too many."""
-        now = self._clock()
-        self._left = min(_WRONG_AT_ONCE, self._left + (now - self._at) / _SECONDS_A_WRONG_ONE)
-        self._at = now
-        if self._left >= 1:
-            self._left -= 1
-            self._told = False
-            return False
-        if not self._told:
-            from research.observe import logger_of
-
-            logger_of("service").warning("many wrong tokens were brought to log in")
-            self._told = True
-        return True
-
-    @property
-    def wait_seconds(self) -> int:
-        return int(_SECONDS_A_WRONG_ONE)
-
-
 def cookie_name(port: int | None) -> str:
     return "ctx_session" if port is None else f"ctx_session_{port}"
 
 
-def cookie_for(name: str, port: int | None, *, https: bool = False, over: bool = False) -> str:
-    """The header that gives a browser its session, or with `over` takes it away. Scripts do not see it, and no other
-    site makes the browser send it."""
-    age = 0 if over else int(_LIFE_SECONDS)
-    return (
-        f"{cookie_name(port)}={'' if over else name}; Path=/; Max-Age={age}; HttpOnly; SameSite=Strict"
-        f"{'; Secure' if https else ''}"
-    )
+def set_session(response: Response, name: str, request: Request) -> None:
+    """Give a browser its session, or with an empty one take it away. Scripts do not see it, and no other site makes the
+    browser send it."""
+    response.set_cookie(
+        cookie_name(_port(request)), name, max_age=int(_LIFE_SECONDS) if name else 0, httponly=True, samesite="strict",
+        secure=request.url.scheme == "https",
+    )  # fmt: skip
 
 
 def session_ids(cookie_headers: Sequence[str], port: int | None) -> list[str]:
@@ -177,7 +135,6 @@ def session_ids(cookie_headers: Sequence[str], port: int | None) -> list[str]:
     return [part.removeprefix(wanted).strip('"') for part in parts if part.startswith(wanted)][:4]
 
 
-_LONGEST = 4096  # bytes of a body with a token in it
 _TRY = "open the link that ctx serve prints; each works once"
 _WRONG = Problem(401, "The token is not accepted", hint=_TRY, headers={"WWW-Authenticate": "Bearer"})
 _UNREADABLE = Problem(422, "The request holds no token", hint='send {"token": "…"} as JSON')
@@ -189,47 +146,55 @@ _TOKEN_SCHEMA = {
 }
 _RESPONSES: dict[int | str, dict[str, Any]] = {
     401: {"description": "The token is not accepted"},
-    413: {"description": "Too large"},
     415: {"description": "Another kind of body than this takes"},
     422: {"description": "The request holds no token"},
-    429: {"description": "Too many wrong tokens"},
 }
+_JSON, _FORM = "application/json", "application/x-www-form-urlencoded"
 
 
 def login_router(sessions: Sessions) -> APIRouter:
     """`POST /api/login`, `POST /login` for a form, `POST /api/logout`."""
     router = APIRouter(tags=["login"], default_response_class=Response)
 
+    async def enter(request: Request, kind: str, entered: Response) -> Response:
+        try:
+            session = sessions.log_in((await _token_of(request, kind)).strip())
+        except ProblemError as error:
+            return problem_response(problem_of(error), request)
+        if session is None:
+            return problem_response(_WRONG, request)
+        set_session(entered, session, request)
+        return entered
+
     @router.post(
         "/api/login",
         status_code=204,
         summary="Exchange a token for a session's cookie",
         responses=_RESPONSES,
-        openapi_extra=_takes("application/json"),
+        openapi_extra=_takes(_JSON),
     )
     async def log_in(request: Request) -> Response:
-        found = await _token_of(request, "application/json")
-        return _enter(sessions, request, found, Response(status_code=204))
+        return await enter(request, _JSON, Response(status_code=204))
 
     @router.post(
         "/login",
         status_code=303,
         summary="The same for a form without JavaScript",
         responses=_RESPONSES,
-        openapi_extra=_takes("application/x-www-form-urlencoded"),
+        openapi_extra=_takes(_FORM),
     )
     async def log_in_by_form(request: Request) -> Response:
-        found = await _token_of(request, "application/x-www-form-urlencoded")
-        entered = _enter(sessions, request, found, Response(status_code=303, headers={"Location": "/"}))
+        entered = await enter(request, _FORM, Response(status_code=303, headers={"Location": "/"}))
         if entered.status_code != 303 and "text/html" in request.headers.get("accept", ""):
             return Response(_PAGE, entered.status_code, media_type="text/html")
         return entered
 
-    @router.post("/api/logout", status_code=204, response_class=Response, summary="End the session")
+    @router.post("/api/logout", status_code=204, summary="End the session")
     async def log_out(request: Request) -> Response:
-        port = _port(request)
-        sessions.log_out(session_ids(request.headers.getlist("cookie"), port))
-        return Response(status_code=204, headers={"Set-Cookie": cookie_for("", port, over=True)})
+        sessions.log_out(session_ids(request.headers.getlist("cookie"), _port(request)))
+        response = Response(status_code=204)
+        set_session(response, "", request)
+        return response
 
     return router
 
@@ -238,42 +203,18 @@ def _takes(kind: str) -> dict[str, Any]:
     return {"requestBody": {"required": True, "content": {kind: {"schema": _TOKEN_SCHEMA}}}}
 
 
-async def _token_of(request: Request, kind: str) -> str | Problem:
+async def _token_of(request: Request, kind: str) -> str:
+    """Read the token. Raises ProblemError, which never repeats what was sent."""
     given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if given != kind:
-        return Problem(415, "The body is of another kind", hint=f"send it as {kind}")
-    body = b""
+        raise refused(Problem(415, "The body is of another kind", hint=f"send it as {kind}"))
     try:
-        async for piece in request.stream():
-            body += piece
-            if len(body) > _LONGEST:
-                return Problem(413, "The body is too large", f"a token with its name has at most {_LONGEST} bytes")
-    except ClientDisconnect:
-        return _UNREADABLE
-    try:
-        token = json.loads(body)["token"] if kind == "application/json" else parse_qs(body.decode("ascii"))["token"][0]
-    except (ValueError, KeyError, IndexError, TypeError, RecursionError):
-        return _UNREADABLE
-    return token if isinstance(token, str) else _UNREADABLE
-
-
-def _enter(sessions: Sessions, request: Request, found: str | Problem, entered: Response) -> Response:
-    if isinstance(found, Problem):
-        return _told(found, request)
-    session = sessions.log_in(found.strip())
-    if session is not None:
-        entered.headers["Set-Cookie"] = cookie_for(session, _port(request), https=request.url.scheme == "https")
-        return entered
-    if not sessions.guesses.too_many():
-        return _told(_WRONG, request)
-    wait = sessions.guesses.wait_seconds
-    hint = f"wait {wait} seconds; the right token is accepted at any time"
-    return _told(Problem(429, "Too many wrong tokens", hint=hint, headers={"Retry-After": str(wait)}), request)
-
-
-def _told(problem: Problem, request: Request) -> Response:
-    instance = str(getattr(request.state, "request_id", ""))
-    return Response(problem.body(instance), problem.status, dict(problem.headers), MEDIA_TYPE)
+        token = (await (request.json() if kind == _JSON else request.form()))["token"]
+    except (ValueError, KeyError, TypeError, RecursionError, HTTPException, ClientDisconnect):
+        raise refused(_UNREADABLE) from None
+    if not isinstance(token, str):
+        raise refused(_UNREADABLE)
+    return token
 
 
 def _port(request: Request) -> int | None:

@@ -11,11 +11,10 @@ Each opens one index and says who asks. The token itself is shown once, by `ctx 
 
 from __future__ import annotations
 
-import hmac
 import json
 import re
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime, timedelta
@@ -194,18 +193,6 @@ def _read_owner(path: Path) -> Secret:
     return Secret(text)
 
 
-def position_of(
-    wanted: str, digests: Sequence[str], equal: Callable[[str, str], bool] = hmac.compare_digest
-) -> int | None:
-    """Where it stands. Every entry is compared, each in the same time whatever it holds: how long this takes tells
-    nothing of which one fits, or how nearly."""
-    found = None
-    for position, known in enumerate(digests):
-        if equal(wanted, known):
-            found = position
-    return found
-
-
 @dataclass(frozen=True, slots=True)
 class Grant:
     """What a token gives, and until when. `id` stands for the token: a session that began with it ends with it."""
@@ -217,17 +204,6 @@ class Grant:
     @property
     def is_over(self) -> bool:
         return self.expires is not None and self.expires <= datetime.now(UTC)
-
-
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """The tokens that open the index, as they are now, and what they were made of."""
-
-    owner: str
-    entries: tuple[TokenEntry, ...]
-    index: str
-    digests: tuple[str, ...] = ()
-    grants: tuple[Grant, ...] = ()
 
 
 class TokenBook:
@@ -242,40 +218,40 @@ class TokenBook:
         self._owner_digest = (
             Followed(owner_file, lambda: digest(_read_owner(owner_file).reveal()), "") if owner_file else None
         )
-        self._known = _Known("", (), "")
+        self._made_of: tuple[str, tuple[TokenEntry, ...], str] = ("", (), "")
+        self._grants: dict[str, Grant] = {}
 
     def caller_for(self, token: str) -> Principal | None:
-        """Who brings this token; None for everything that is none, whatever it is."""
+        """Return who brings this token; None for everything that is none, whatever it is."""
         grant = self.grant_for(token)
         return grant.caller if grant is not None else None
 
     def grant_for(self, token: str) -> Grant | None:
+        """Look it up by its hash, whose likeness to another says nothing of the tokens: no time is worth measuring."""
         if not 0 < len(token) <= _LONGEST:
             return None
-        known = self._now()
-        found = position_of(digest(token), known.digests)
-        return None if found is None or known.grants[found].is_over else known.grants[found]
+        grant = self._now().get(digest(token))
+        return None if grant is None or grant.is_over else grant
 
     def owner_grant(self) -> Grant | None:
-        """What a link for the owner's browser gives; None while there is no owner's token."""
-        return next((grant for grant in self._now().grants if grant.caller.owner), None)
+        """Return what a link for the owner's browser gives; None while there is no owner's token."""
+        return next((grant for grant in self._now().values() if grant.caller.owner), None)
 
     def still_gives(self, grant: Grant) -> bool:
         """Whether its token was neither revoked nor replaced, and is not over."""
-        return grant in self._now().grants and not grant.is_over
+        return grant in self._now().values() and not grant.is_over
 
-    def _now(self) -> _Known:
+    def _now(self) -> dict[str, Grant]:
+        """The tokens that open the index, as they are now, by their hashes."""
         owner = self._owner_digest.value() if self._owner_digest else ""
-        entries, index = self._entries.value(), self._index.value()
-        known = self._known
-        if known.owner != owner or known.entries is not entries or known.index != index:
-            known = self._known = self._build(owner, entries, index)
-        return known
+        made_of = (owner, self._entries.value(), self._index.value())
+        if self._made_of != made_of:
+            _, entries, index = made_of
+            grants = {each.sha256: _grant(each) for each in entries if index and each.index == index}
+            self._made_of, self._grants = made_of, grants | ({owner: Grant(owner, self.owner)} if owner else {})
+        return self._grants
 
-    def _build(self, owner: str, entries: tuple[TokenEntry, ...], index: str) -> _Known:
-        found = [(owner, Grant(f"owner {owner}", self.owner))] if owner else []
-        for entry in entries:
-            if index and entry.index == index:
-                until = datetime.fromisoformat(entry.expires_at) if entry.expires_at else None
-                found.append((entry.sha256, Grant(entry.id, Principal(entry.principal, entry.tenant), until)))
-        return _Known(owner, entries, index, tuple(each[0] for each in found), tuple(each[1] for each in found))
+
+def _grant(entry: TokenEntry) -> Grant:
+    until = datetime.fromisoformat(entry.expires_at) if entry.expires_at else None
+    return Grant(entry.id, Principal(entry.principal, entry.tenant), until)

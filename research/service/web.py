@@ -29,8 +29,8 @@ from research.errors import CtxError
 from research.models import Confidence
 from research.request import parameters_of, read_request
 from research.service import schemas
-from research.service.answers import json_response, place
 from research.service.problems import Problem, problem_of, refused
+from research.service.schemas import json_response, place
 from research.text import one_line, phrase
 
 if TYPE_CHECKING:

@@ -30,8 +30,8 @@ from research.models import Question, SourceCoverage
 from research.observe import TRACE, NullRecorder, Recorders, close_recorder, recorder_for, taken_up
 from research.observe.opentelemetry import OpenTelemetryRecorder
 from research.observe.recorder import span_exporters
-from research.service.limits import Limits, Turnstile
 from research.service.metrics import Measured
+from research.service.service import Limits, Turnstile
 from research.store import Reader
 
 QUESTION = "How many weeks of parental leave does the Saltmarsh handbook give?"

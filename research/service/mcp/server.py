@@ -39,14 +39,16 @@ from research.service.mcp.results import (
     MOST_TOKENS,
     SERVER_NAME,
     TEXT_IN,
+    TOOLS,
     Budget,
     Reply,
     TextIn,
+    Tool,
     error_text,
     no_documents,
+    output_schema,
     text_in_for,
 )
-from research.service.mcp.tool import TOOLS, Tool, output_schema
 from research.service.mcp.tools import get_page, in_line, outline, short_name
 from research.text import one_line
 

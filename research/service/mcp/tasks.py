@@ -21,8 +21,7 @@ from research.index import Index
 from research.packages import MOST_PINNED
 from research.parameters import Parameter
 from research.request import LONGEST_QUESTION, AskRequest
-from research.service.mcp.results import MOST_TOKENS, Budget, Reply, escaped_counter
-from research.service.mcp.tool import tool
+from research.service.mcp.results import MOST_TOKENS, Budget, Reply, escaped_counter, tool
 from research.service.mcp.tools import PLACED, down_notes, in_line, suspicion_notes
 from research.settings import FLOOR
 from research.sources import CONTEXT_TYPES

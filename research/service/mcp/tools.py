@@ -20,8 +20,7 @@ from research.errors import CtxError, NothingFoundError
 from research.index import Index
 from research.parameters import Parameter
 from research.request import LONGEST_QUESTION, AskRequest
-from research.service.mcp.results import Budget, Reply, escaped_counter
-from research.service.mcp.tool import tool
+from research.service.mcp.results import Budget, Reply, escaped_counter, tool
 from research.service.service import documents_with
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from research.errors import NothingFoundError
 from research.service.asked import AccessRules, Application
 from research.service.guard import Guard
-from research.service.limits import Limits
+from research.service.service import Limits
 from research.service.sessions import Sessions, login_router
 from research.service.tokens import TokenBook, owner_token
 

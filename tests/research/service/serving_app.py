@@ -16,8 +16,7 @@ from research.governance import Principal
 from research.index import Index
 from research.observe import TRACE
 from research.service.app import create_app
-from research.service.limits import ServeOptions
-from research.service.service import Service
+from research.service.service import ServeOptions, Service
 from research.settings import Settings
 
 OWNER = Principal("me", "", owner=True)

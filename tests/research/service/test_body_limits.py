@@ -15,7 +15,7 @@ import httpx
 import pytest
 import uvicorn
 
-from research.service.limits import Limits
+from research.service.service import Limits
 from tests.research.service.guarded import SECRET_WORDS, Guarded
 from tests.serving import allow_loopback
 

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 from research.governance import Principal
 from research.index import Index
 from research.request import SOURCE_TYPES
-from research.service.contexts import ContextDocument, contexts_router
+from research.service.knowledge import ContextDocument, contexts_router
 from research.sources import CONTEXT_TYPES
 from research.store import IndexPaths
 from tests.research.service.serving_app import run_client

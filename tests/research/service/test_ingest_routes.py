@@ -23,12 +23,10 @@ from ingest import start_job
 from research.governance import Principal
 from research.index import Index
 from research.service.app import create_app
-from research.service.ingest_routes import ingest_router
 from research.service.jobs import JobRunner, StartJob
-from research.service.limits import Limits, ServeOptions
 from research.service.server import IndexServer, listen
-from research.service.service import Service
-from research.service.uploads import Uploads
+from research.service.service import Limits, ServeOptions, Service
+from research.service.uploads import Uploads, ingest_router
 from research.settings import Settings
 from research.store import IndexPaths
 from research.store import uploads as stored

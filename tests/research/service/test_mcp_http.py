@@ -25,10 +25,9 @@ from mcp.types import ImageContent
 from research.governance import Principal
 from research.index import Index
 from research.service.jobs import JobRunner
-from research.service.limits import ServeOptions
 from research.service.mcp.mount import McpMount
 from research.service.mcp.server import build_server
-from research.service.service import Service
+from research.service.service import ServeOptions, Service
 from tests.mcp_driving import Driver, driven, fields_of, text_of, wire_tokens
 
 pytestmark = pytest.mark.usefixtures("loopback")

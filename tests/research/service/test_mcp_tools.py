@@ -32,6 +32,7 @@ from research.service.mcp import tasks, tools
 from research.service.mcp.results import (
     IN_CONTENT,
     IN_STRUCTURED,
+    TOOLS,
     Budget,
     Reply,
     TextIn,
@@ -40,7 +41,6 @@ from research.service.mcp.results import (
     text_in_for,
 )
 from research.service.mcp.server import _ingest_reply, allowed_paths, document_resources, resource_text
-from research.service.mcp.tool import TOOLS
 from research.service.mcp.tools import check_legs, coverage_notes
 from tests.conftest import built_once
 from tests.research.service.mcp_index import make_nasty

@@ -31,7 +31,7 @@ from research.conversation import (
 from research.index import Index
 from research.secret import Secret
 from research.service.app import Assembled, assemble
-from research.service.limits import ServeOptions
+from research.service.service import ServeOptions
 from research.service.tokens import make_token
 from research.store import IndexPaths
 from tests.conftest import built_once

@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from ingest import start_job
 from research.index import Index
 from research.service.app import Assembled, assemble
-from research.service.limits import ServeOptions
+from research.service.service import ServeOptions
 
 HOST = "127.0.0.1:8765"
 TRACE_ID = "4bf92f3577b34da6a3ce929d0e0e4736"

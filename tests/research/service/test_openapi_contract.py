@@ -30,8 +30,8 @@ from ingest import start_job
 from research.index import Index
 from research.service.app import Assembled, assemble
 from research.service.asked import Application, Receive, Scope, Send
-from research.service.limits import ServeOptions
 from research.service.problems import MEDIA_TYPE
+from research.service.service import ServeOptions
 from tests.pace import draws
 
 HOST, PORT = "127.0.0.1", 8765

@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 
 from research.governance import Principal
 from research.packages import published
-from research.service.contexts import packages_router
+from research.service.knowledge import packages_router
 from tests.research.service.serving_app import run_client
 
 ASKED = {"intent": "why do uploads stop and are parts sent again", "tokenBudget": 700}

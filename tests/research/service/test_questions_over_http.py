@@ -12,8 +12,7 @@ import jsonschema
 import pytest
 
 from research.index import Index
-from research.service.limits import Limits, ServeOptions
-from research.service.service import Service
+from research.service.service import Limits, ServeOptions, Service
 from tests.research.service.serving_app import client_of, events, run
 
 LEAVE = "How long is parental leave under the 2025 handbook?"

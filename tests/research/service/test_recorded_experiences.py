@@ -16,9 +16,9 @@ from research.errors import UsageError
 from research.governance import Principal
 from research.index import Index
 from research.service.app import create_app
+from research.service.knowledge import ExperienceDocument, experiences_router
+from research.service.mcp.results import TOOLS
 from research.service.mcp.tasks import record_experience
-from research.service.mcp.tool import TOOLS
-from research.service.memories import ExperienceDocument, experiences_router
 from research.service.service import Service
 from tests.mcp_driving import agent_here, fields_of, text_of
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 import json
 import os
 import stat
@@ -24,7 +23,6 @@ from research.service.tokens import (
     digest,
     make_token,
     owner_token,
-    position_of,
     read_tokens,
     revoke_tokens,
     tokens_of,
@@ -152,32 +150,6 @@ def test_whatever_else_is_brought_is_nobody(paths: IndexPaths, store: Path, toke
     assert book.caller_for(odd) is None
     assert book.caller_for(entry.sha256) is None, "the hash is no token"
     assert book.caller_for(entry.id) is None
-
-
-def test_every_entry_is_compared_whichever_fits(
-    monkeypatch: pytest.MonkeyPatch, paths: IndexPaths, store: Path
-) -> None:
-    """In constant time each, and all of them: the time says nothing of where the right one stands."""
-    digests = [digest(str(number)) for number in range(20)]
-    compared: list[str] = []
-
-    def equal(one: str, other: str) -> bool:
-        compared.append(other)
-        return hmac.compare_digest(one, other)
-
-    for wanted in (digests[0], digests[7], digests[19], digest("none")):
-        compared.clear()
-        expected = digests.index(wanted) if wanted in digests else None
-        assert position_of(wanted, digests, equal) == expected
-        assert compared == digests
-    assert position_of.__defaults__ == (hmac.compare_digest,)
-    tokens = [make_token(paths, f"p{number}", "t", store=store)[0].reveal() for number in range(5)]
-    book = TokenBook(paths.root, owner_file=None, store=store)
-    monkeypatch.setattr(position_of, "__defaults__", (equal,))
-    for token in (*tokens, "none of them"):
-        compared.clear()
-        book.caller_for(token)
-        assert compared == [entry.sha256 for entry in read_tokens(store)]
 
 
 def test_revoked_and_expired_ones_open_nothing_without_a_restart(paths: IndexPaths, store: Path) -> None:

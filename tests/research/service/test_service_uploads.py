@@ -20,7 +20,7 @@ from starlette.requests import Request
 from ingest import start_job
 from research.errors import ProblemError
 from research.service.jobs import Job, JobRunner
-from research.service.limits import Limits
+from research.service.service import Limits
 from research.service.uploads import NAMELESS, Uploads, safe_name
 from research.settings import Settings
 from research.store import Catalog, IndexPaths, Upload, all_documents, plan_removal, remove
