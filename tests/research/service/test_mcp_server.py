@@ -151,14 +151,14 @@ def test_a_mistake_of_ours_costs_the_call_alone(root: Path, caplog: pytest.LogCa
     """A value of a kind that nobody foresaw stands in the catalog."""
     with agent_here(root) as agent:
         with Index(root) as index, index.catalog.short_write() as connection:
-            connection.execute("UPDATE documents SET filename = x'ff00' WHERE doc_id = ?", (f"{1:016x}",))
+            connection.execute("UPDATE documents SET warnings = '[x]' WHERE doc_id = ?", (f"{1:016x}",))
         text = agent.refused("list_documents")
         assert text.startswith("Something went wrong inside ctx (")
         assert "This is no fault of the call" in text
         with pytest.raises(MCPError, match="Something went wrong inside ctx"):
             agent.do("read_resource", f"ctx://doc/{1:016x}/page/1")
         with Index(root) as index, index.catalog.short_write() as connection:
-            connection.execute("UPDATE documents SET filename = 'quotes.pdf' WHERE doc_id = ?", (f"{1:016x}",))
+            connection.execute("UPDATE documents SET warnings = '[]' WHERE doc_id = ?", (f"{1:016x}",))
         assert "quotes.pdf" in agent.said("list_documents")
     assert "the tool list_documents" in caplog.text
 
