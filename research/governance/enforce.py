@@ -18,7 +18,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from research.errors import CtxError
 from research.governance.access import Action, MemoryAccessDecision, Principal, Ruling
+from research.governance.labels import resources_of
 from research.models import REDACTED, REFERENCE_ONLY, WITHHELD
+from research.observe import NullRecorder, Recorder, log_failure
 from research.store import (
     MaskedItem,
     MaskedMemory,
@@ -43,7 +45,6 @@ if TYPE_CHECKING:
     from research.governance.policy import MemoryAccessPolicy
     from research.governance.redaction import RedactorProtocol, SafeRedactor
     from research.models import Question, ResearchContext, SourceDocument
-    from research.observe import Recorder
     from research.settings import Settings
     from research.store import Catalog, Reader, StoredItem
 
@@ -75,7 +76,7 @@ class PolicyAccess:
         catalog: Callable[[], Catalog],
         *,
         recorder: Recorder | None = None,
-        audit: Audit | None = None,
+        audit: Audit = lambda decision, purpose: None,
         redactor: RedactorProtocol | Callable[[], RedactorProtocol] | None = None,
     ) -> None:
         """`catalog` is all of it; `redactor` stands in for the one that the settings make."""
@@ -83,7 +84,7 @@ class PolicyAccess:
         self.policy = policy
         self._settings = settings
         self._catalog = catalog
-        self._recorder = recorder
+        self._recorder = recorder or NullRecorder()
         self._audit = audit
         self._given = redactor
         self._redactor: SafeRedactor | None = None
@@ -113,8 +114,6 @@ class PolicyAccess:
     ) -> MemoryAccessDecision:
         """One decision for the set, in order of the refs; `reader` is of the whole catalog. Never raises for a policy
         or an engine that fails: then everything is denied, and `problem` says why. It is not recorded."""
-        from research.governance.labels import resources_of
-
         who = principal or self.principal
         resources = resources_of(reader, refs, who, default=self._settings.default_classification)
         return self.policy.decide(who, resources, action, reader=reader)
@@ -156,19 +155,14 @@ class PolicyAccess:
             if any(ruling.effect == "deny" for ruling in rulings) and not decision.problem:
                 raise CtxError("what may be seen has changed meanwhile", hint="run the same command again")
             decision = replace(decision, rulings=(*rulings, *self._denied))
-        if self._recorder is not None:
-            for effect, count in decision.counts().items():
-                if count:
-                    self._recorder.count("policy_rulings", count, effect=effect)
-            if decision.problem:
-                self._recorder.count("policy_failed", 1)
-        record = audit or self._audit
+        for effect, count in decision.counts().items():
+            if count:
+                self._recorder.count("policy_rulings", count, effect=effect)
+        if decision.problem:
+            self._recorder.count("policy_failed", 1)
         try:
-            if record is not None:
-                record(decision, purpose)
+            (audit or self._audit)(decision, purpose)
         except Exception as error:  # noqa: BLE001  what is not recorded is not given out, whatever the reason
-            from research.observe import log_failure
-
             log_failure("governance", "an access could not be recorded", error)
             raise CtxError(
                 "access could not be recorded, so nothing is released", hint="see: ctx audit verify"

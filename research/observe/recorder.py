@@ -128,6 +128,7 @@ class Recorders:
             for recorder, timed in reversed(entered):
                 with self._guarded(recorder, but=raised[1]):
                     timed.__exit__(*raised)
+            del raised  # or its traceback would hold itself
 
     def count(self, name: str, value: int = 1, **labels: str) -> None:
         for recorder in self._recorders:
