@@ -8,7 +8,7 @@ with index.writer() as writer:
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -20,6 +20,7 @@ from research.answer.written import WrittenAnswer, page_pictures, write_answer
 from research.context import CitedPages, TokenCounter, item_of
 from research.errors import ModelError
 from research.models import ResearchContext, SourceDocument
+from research.observe import NULL_RECORDER
 from research.settings import Settings
 from research.units import Structure
 
@@ -58,7 +59,7 @@ class AnswerWriter:
         *,
         counter: TokenCounter | None = None,
         with_pictures: bool = False,
-        recorder: Recorder | None = None,
+        recorder: Recorder = NULL_RECORDER,
     ) -> None:
         self._settings = settings
         self._counter = counter or TokenCounter()
@@ -103,7 +104,7 @@ class AnswerWriter:
         self.close()
 
     def _timed(self, stage: str) -> AbstractContextManager[None]:
-        return self._recorder.time(stage) if self._recorder else nullcontext()
+        return self._recorder.time(stage)
 
     def _unwritten(self, problem: str, hint: str, code: str) -> WrittenAnswer:
         host = self._client.host if self._client else ""

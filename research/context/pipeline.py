@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from heapq import merge
@@ -19,6 +18,7 @@ from research.context.source import Retrieved, Source
 from research.context.tokens import TokenCounter
 from research.errors import CtxError
 from research.models import AnsweredBy, Confidence, Coverage, Extent, Item, Question, Rewrite, SourceCoverage
+from research.observe import NULL_RECORDER
 from research.parallel import Outcome, Workers
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Found:
     confidence: Confidence | None = None
     fresh: list[object] = field(default_factory=list)  # vectors that sources have made for the question
     duplicates: int = 0  # items that another one of a higher score says already
-    recorder: Recorder | None = None
+    recorder: Recorder = NULL_RECORDER
 
     def within(
         self,
@@ -72,10 +72,9 @@ class Found:
     ) -> Context:
         """As much of it as a budget holds."""
         started = time.perf_counter()
-        with self.recorder.time("fit") if self.recorder else nullcontext():
+        with self.recorder.time("fit"):
             fitted = fit_items(self.items, max_tokens, renderer, counter, extent=extent, plan=plan)
-        if self.recorder:
-            self.recorder.count("items", len(fitted.items))
+        self.recorder.count("items", len(fitted.items))
         total = self.timings.get("total", 0.0) + time.perf_counter() - started
         return Context(replace(self, timings={**self.timings, "total": total}), fitted)
 
@@ -113,13 +112,13 @@ def find(
     *,
     limit: int,
     sieve: Sieve,
-    recorder: Recorder | None = None,
+    recorder: Recorder = NULL_RECORDER,
     workers: Workers | None = None,
     source_seconds: float | None = None,
 ) -> Found:
     """`limit` items of each source at most. A source is waited for `source_seconds`; `workers` know which hang."""
     started = time.perf_counter()
-    with recorder.time("retrieve") if recorder else nullcontext():
+    with recorder.time("retrieve"):
         tasks = {source.name: partial(source.retrieve, reader, question, limit) for source in sources}
         retrieved = answers((workers or Workers("ctx-source")).run_all(tasks, source_seconds))
     return sifted(question, retrieved, sieve, recorder=recorder, seconds=time.perf_counter() - started)
@@ -130,7 +129,7 @@ def sifted(
     retrieved: Sequence[Retrieved],
     sieve: Sieve,
     *,
-    recorder: Recorder | None = None,
+    recorder: Recorder = NULL_RECORDER,
     seconds: float = 0.0,
 ) -> Found:
     """What remains of what the sources found in so many seconds."""
@@ -143,14 +142,14 @@ def sifted(
         items = without_duplicates(several, same_file=sieve.same_file)
     duplicates = len(several) - len(items)
     items = [item for item in items if item.score >= sieve.floor]
-    with recorder.time("govern") if recorder else nullcontext():
+    with recorder.time("govern"):
         for stage in sieve.stages:
             items = stage(items)
     searched = next((found.searched for found in retrieved if found.searched), question.text)
     asked = question.searching(searched)
     if sieve.passages is not None:
         looked_at = len(items) if sieve.most is None else max(_JUDGED, sieve.most)
-        with recorder.time("passages") if recorder else nullcontext():
+        with recorder.time("passages"):
             items = [*sieve.passages(asked, items[:looked_at]), *items[looked_at:]]
     confidence = sieve.judge(asked, items, _coverage(retrieved)) if sieve.judge is not None else None
     items = sieve.least.of(items, confidence)[: sieve.most]

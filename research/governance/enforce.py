@@ -20,7 +20,7 @@ from research.errors import CtxError
 from research.governance.access import Action, MemoryAccessDecision, Principal, Ruling
 from research.governance.labels import resources_of
 from research.models import REDACTED, REFERENCE_ONLY, WITHHELD
-from research.observe import NullRecorder, Recorder, log_failure
+from research.observe import NULL_RECORDER, Recorder, log_failure
 from research.store import (
     MaskedItem,
     MaskedMemory,
@@ -75,7 +75,7 @@ class PolicyAccess:
         settings: Settings,
         catalog: Callable[[], Catalog],
         *,
-        recorder: Recorder | None = None,
+        recorder: Recorder = NULL_RECORDER,
         audit: Audit = lambda decision, purpose: None,
         redactor: RedactorProtocol | Callable[[], RedactorProtocol] | None = None,
     ) -> None:
@@ -84,7 +84,7 @@ class PolicyAccess:
         self.policy = policy
         self._settings = settings
         self._catalog = catalog
-        self._recorder = recorder or NullRecorder()
+        self._recorder = recorder
         self._audit = audit
         self._given = redactor
         self._redactor: SafeRedactor | None = None

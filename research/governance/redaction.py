@@ -36,7 +36,7 @@ from research.governance.findings import (
 )
 from research.governance.keys import assigned, find_keys
 from research.governance.patterns import cards, emails, ibans, national_ids, phones
-from research.observe import NullRecorder, Recorder, logger_of
+from research.observe import NULL_RECORDER, Recorder, logger_of
 from research.parallel import Workers
 
 if TYPE_CHECKING:
@@ -227,14 +227,14 @@ class SafeRedactor:
         redactor: RedactorProtocol | Callable[[], RedactorProtocol],
         *,
         seconds: float = SECONDS,
-        recorder: Recorder | None = None,
+        recorder: Recorder = NULL_RECORDER,
     ) -> None:
         if seconds <= 0:
             raise UsageError(f"a deadline of {seconds:g} seconds leaves no time to redact anything")
         self._redactor = redactor
         self._opened: RedactorProtocol | None = None
         self._seconds = seconds
-        self._recorder = recorder or NullRecorder()
+        self._recorder = recorder
         self._opening = threading.Lock()
         self._workers = Workers("ctx-redaction", _MOST_STUCK)
 

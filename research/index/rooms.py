@@ -32,9 +32,7 @@ _MOST_VIEWS = 16  # principals whose view is kept: the words of what they see ar
 class Rooms:
     """May be used from many threads."""
 
-    def __init__(
-        self, paths: IndexPaths, settings: Settings, encoder: TextEncoder | None, recorder: Recorder | None
-    ) -> None:
+    def __init__(self, paths: IndexPaths, settings: Settings, encoder: TextEncoder | None, recorder: Recorder) -> None:
         """`encoder` stands in for the one that filled the index."""
         self.access: AllowAll | PolicyAccess = AllowAll()
         self.recorder = recorder

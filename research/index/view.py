@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, suppress
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 from research.errors import BusyError, NothingFoundError
 from research.index.rooms import Rooms
 from research.models import Item, Question
+from research.observe import NULL_RECORDER, Recorders
 from research.parallel import Workers
 from research.settings import Settings, check, confidence_value
 from research.store import Catalog, IndexPaths
@@ -53,7 +54,7 @@ class View:
         self.principal: Principal | None = None
         self._sees_all = False
         self.relative_to = str(relative_to)
-        self.rooms = Rooms(self.paths, self.settings, encoder, None if recorder is None else _harmless(recorder))
+        self.rooms = Rooms(self.paths, self.settings, encoder, _harmless(recorder))
         self.workers = Workers("ctx-source")  # of all that ask its sources, for whomever
         self.renewing = threading.Lock()
 
@@ -89,11 +90,11 @@ class View:
         return self.paths.make_private()
 
     @property
-    def recorder(self) -> Recorder | None:
+    def recorder(self) -> Recorder:
         return self.rooms.recorder
 
     @recorder.setter
-    def recorder(self, recorder: Recorder | None) -> None:
+    def recorder(self, recorder: Recorder) -> None:
         self.rooms.recorder = recorder
 
     @property
@@ -200,7 +201,7 @@ class View:
         return self.principal or owner_principal()
 
     def timed(self, stage: str) -> AbstractContextManager[None]:
-        return self.recorder.time(stage) if self.recorder else nullcontext()
+        return self.recorder.time(stage)
 
     def drop_packages(self) -> None:
         """After a removal: what another server keeps of packages goes, too. The catalog's own went with the removal."""
@@ -264,8 +265,8 @@ class View:
         )
 
 
-def _harmless(recorder: Recorder) -> Recorder:
+def _harmless(recorder: Recorder | None) -> Recorder:
     """A recorder that fails breaks no question."""
-    from research.observe import Recorders
-
+    if recorder is None:
+        return NULL_RECORDER
     return recorder if isinstance(recorder, Recorders) else Recorders(recorder)

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from research.observe.prometheus import PrometheusRecorder
     from research.observe.recorder import (
         NAME,
+        NULL_RECORDER,
         TRACE,
         NullRecorder,
         Recorder,
@@ -33,7 +34,7 @@ else:
         {
             "prometheus": "PrometheusRecorder",
             "recorder": (
-                "NAME NullRecorder Recorder Recorders RequestRecorder TRACE close_recorder current_trace "
+                "NAME NULL_RECORDER NullRecorder Recorder Recorders RequestRecorder TRACE close_recorder current_trace "
                 "frames_of full_text in_full log_failure logger_of recorder_for taken_up telling traced"
             ),
         },

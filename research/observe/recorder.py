@@ -103,6 +103,9 @@ class NullRecorder:
         pass
 
 
+NULL_RECORDER = NullRecorder()
+
+
 class Recorders:
     """Several as one. What fails in one of them reaches neither the others nor what is measured: it is logged, once."""
 

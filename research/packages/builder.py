@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -330,7 +330,7 @@ class PackageBuilder:
         )
 
     def _timed(self, stage: str) -> AbstractContextManager[None]:
-        return self.index.recorder.time(stage) if self.index.recorder else nullcontext()
+        return self.index.recorder.time(stage)
 
 
 class PackageItems(CitedItems):

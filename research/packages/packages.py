@@ -7,7 +7,7 @@ with a new decision and under the same id.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -276,11 +276,11 @@ class Packages:
 
     def _note_trace(self, trace: str) -> None:
         """A name that no trace of OpenTelemetry can have is told in the span, so that one leads to the other."""
-        if self._index.recorder is not None and trace != current_trace():
+        if trace != current_trace():
             self._index.recorder.event("package", trace_id=trace)
 
     def _timed(self, stage: str) -> AbstractContextManager[None]:
-        return self._index.recorder.time(stage) if self._index.recorder else nullcontext()
+        return self._index.recorder.time(stage)
 
 
 def drop_from(cache: PackageCache, catalog: Catalog) -> None:

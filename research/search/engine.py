@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from research.errors import CtxError, UsageError
 from research.models import AnsweredBy, Coverage, FoundPart, LegCoverage, LegScore, Question, Rewrite
+from research.observe import NULL_RECORDER
 from research.parallel import Workers
 from research.search.legs import (
     DEFAULT_WEIGHTS,
@@ -130,7 +131,7 @@ class Engine:
         order: PageOrder | None = None,
         reranker: PageOrder | None = None,
         last: PageOrder | None = None,
-        recorder: Recorder | None = None,
+        recorder: Recorder = NULL_RECORDER,
     ) -> None:
         """`modes` names the legs that each mode asks. `order` looks at what several legs found together, `reranker` at
         what any found, and `last` has the last word in modes of several legs."""
@@ -223,7 +224,7 @@ class Engine:
             for run in runs:
                 run.score(reader, question, among, own=True)
             pages = sorted({page_id for run in runs if not run.failure for page_id in run.pages})
-        with self._recorder.time("fuse") if self._recorder else nullcontext():
+        with self._recorder.time("fuse"):
             found = {run.leg.name: run.hits for run in runs if not run.failure}
             return _Ranking(runs, fuse(found, places_of(reader, pages), self._weights) if found else [])
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from research.context import Found, Retrieved, Sieve, Stage, TokenCounter, sifted
 from research.errors import ContextAssemblyError, CtxError, InvalidContextTypeError, UsageError
 from research.models import Item, Question, SourceCoverage
+from research.observe import NULL_RECORDER
 from research.parallel import Workers
 from research.request import MOST_ITEMS
 from research.settings import FLOOR, SOURCE_SECONDS
@@ -183,7 +183,7 @@ class ContextAssembler:
         *,
         options: Options | None = None,
         counter: TokenCounter | None = None,
-        recorder: Recorder | None = None,
+        recorder: Recorder = NULL_RECORDER,
         now: Callable[[], datetime] | None = None,
         source_seconds: float = SOURCE_SECONDS,
     ) -> None:
@@ -231,7 +231,7 @@ class ContextAssembler:
 
     async def gather(self, searches: Mapping[str, Search]) -> list[Retrieved]:
         """All searches side by side, each within its time. One that fails or is slow is down, and the rest answers."""
-        with self.recorder.time("retrieve") if self.recorder else nullcontext():
+        with self.recorder.time("retrieve"):
             return list(await asyncio.gather(*(self._ask(name, search) for name, search in searches.items())))
 
     def sifted(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from research.context import Retrieved, labelled, stored_signals
 from research.errors import EncoderNotAllowed, EncoderUnavailable
 from research.models import SUPERSEDED, VISUAL_MATCH, Item, Passage, Question, Ref, SourceCoverage
+from research.observe import NULL_RECORDER
 from research.search import (
     DEFAULT_WEIGHTS,
     CollectionBooster,
@@ -60,7 +61,7 @@ class DocumentsSource:
         vectors: VectorIndex,
         settings: Settings,
         encoder: QuestionEncoder,
-        recorder: Recorder | None = None,
+        recorder: Recorder = NULL_RECORDER,
     ) -> None:
         named = settings.named_encoders
         self._encoder = encoder
