@@ -116,7 +116,7 @@ class MemoryAccessAudit:
     hash: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """As `ctx audit --json` and the HTTP route show it."""
+        """Return it as `ctx audit --json` and the HTTP route show it."""
         return {**asdict(self), "refs": [{"ref": ref, "effect": effect} for ref, effect in self.refs]}
 
 
@@ -140,7 +140,7 @@ class AllowAll:
 
 
 def owner_principal() -> Principal:
-    """The user who runs the program."""
+    """Return the user who runs the program."""
     import pwd
 
     user = os.geteuid()

@@ -87,7 +87,8 @@ class Audit:
         denied: bool = False,
         limit: int = 100,
     ) -> list[MemoryAccessAudit]:
-        """The newest first; of a principal, of a tenant, since a time in ISO 8601 (UTC), with something denied."""
+        """List entries, the newest first; of a principal, of a tenant, since a time in ISO 8601 (UTC), with something
+        denied."""
         if not self._paths.exists:
             return []
         with self._catalog().snapshot() as reader:
@@ -95,7 +96,7 @@ class Audit:
         return [entry_of(row) for row in found]
 
     def entry(self, which: str) -> MemoryAccessAudit:
-        """By its number or by the id of its decision. Raises NothingFoundError."""
+        """Return an entry by its number or by the id of its decision. Raises NothingFoundError."""
         found = None
         if self._paths.exists:
             with self._catalog().snapshot() as reader:
@@ -107,7 +108,7 @@ class Audit:
         return entry_of(found)
 
     def verify(self, *, newest: int | None = None) -> Verification:
-        """Whether all entries, or the newest, are those that were written, and none is missing."""
+        """Return whether all entries, or the newest, are those that were written, and none is missing."""
         if not self._paths.exists:
             return Verification(ok=True)
         files = self._files()
@@ -195,7 +196,7 @@ class Audit:
 
 
 def check_audit(audit: Callable[[], Audit]) -> list[Check]:
-    """For the doctor: the newest entries and the head. Nothing where nothing was recorded."""
+    """Check the newest entries and the head, for the doctor. Nothing is said where nothing was recorded."""
     from research.store import guarded
 
     def check() -> Iterator[Check]:
@@ -211,7 +212,7 @@ def check_audit(audit: Callable[[], Audit]) -> list[Check]:
 
 
 def entry_of(row: AuditRow) -> MemoryAccessAudit:
-    """What a row says; of one that was damaged, what is left of it."""
+    """Return what a row says; of one that was damaged, what is left of it."""
     data = data_of(row)
     counts = data.get("counts")
     counts = counts if isinstance(counts, dict) else {}
@@ -236,7 +237,7 @@ def entry_of(row: AuditRow) -> MemoryAccessAudit:
 
 
 def _kept(decision: MemoryAccessDecision, purpose: str, trace_id: str) -> dict[str, Any]:
-    """What is kept of a decision. Long refs are kept as their digest, so that the entry stays bounded."""
+    """Return what is kept of a decision. Long refs are kept as their digest, so that the entry stays bounded."""
     refs: list[tuple[str, str]] = []
     room = _MOST_CHARACTERS
     for ruling in decision.rulings[:MOST_REFS]:
@@ -265,7 +266,7 @@ def _kept(decision: MemoryAccessDecision, purpose: str, trace_id: str) -> dict[s
 
 
 def _next_row(sign: Sign, before: Head, at: str, kind: str, data: dict[str, Any]) -> AuditRow:
-    """A signed row behind another. What has a column of its own stands there alone."""
+    """Return a signed row behind another. What has a column of its own stands there alone."""
     data = dict(data)
     tenant, principal, decision = (_line(str(data.pop(name, ""))) for name in ("tenant", "principal", "decision"))
     denied = int(data.get("counts", {}).get("deny", 0))
@@ -274,5 +275,5 @@ def _next_row(sign: Sign, before: Head, at: str, kind: str, data: dict[str, Any]
 
 
 def _line(text: str) -> str:
-    """A name on one line, as the column takes it."""
+    """Return a name on one line, as the column takes it."""
     return " ".join("".join(char if char.isprintable() else " " for char in text).split())[:_LONGEST_NAME].strip()

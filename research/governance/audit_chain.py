@@ -108,7 +108,8 @@ class AuditFiles:
         self.head_file = audit_folder() / f"{index}.json"
 
     def signer(self) -> Sign | None:
-        """None without a key. Raises CtxError for a file that others may have seen, or that holds no key."""
+        """Return what signs with the key, None without one. Raises CtxError for a file that others may have seen, or
+        that holds no key."""
         try:
             text = read_private(self.key_file).decode("latin-1").strip()
         except FileNotFoundError:
@@ -122,7 +123,7 @@ class AuditFiles:
         return lambda name, signed: hmac.new(bytes.fromhex(text), f"{name}\n{signed}".encode(), sha256).hexdigest()
 
     def new_signer(self) -> Sign:
-        """With a key that is made, unless a process with another index was first."""
+        """Make a key, unless a process with another index was first, and return what signs with it."""
         with suppress(FileExistsError):
             create_private(self.key_file, f"{secrets.token_hex(32)}\n".encode())
         made = self.signer()
@@ -134,7 +135,7 @@ class AuditFiles:
         return self.head_file.exists() or self.head_file.is_symlink()
 
     def head(self, sign: Sign) -> Head | None:
-        """None if it is missing, or none that this key has signed."""
+        """Return the head; None if it is missing, or none that this key has signed."""
         try:
             found = json.loads(read_private(self.head_file))
             head, signature = Head(int(found["seq"]), str(found["hash"])), str(found["signature"])
@@ -143,7 +144,8 @@ class AuditFiles:
         return head if signature == self._signature(sign, head) else None
 
     def write_head(self, sign: Sign, head: Head) -> None:
-        """In the place of whatever is there; the caller holds the lock. It survives a power cut once this returns."""
+        """Put a head in the place of whatever is there; the caller holds the lock. It survives a power cut once this
+        returns."""
         content = {"schema": "ctx.audit-head/1", **asdict(head), "signature": self._signature(sign, head)}
         replace_private(self.head_file, json.dumps(content).encode() + b"\n")
 
@@ -218,7 +220,7 @@ def check_chain(
 
 
 def _fault(row: AuditRow, data: Mapping[str, Any], last: int, *, fits: bool) -> str:
-    """What is wrong with a row that stands behind number `last`; empty if nothing is."""
+    """Return what is wrong with a row that stands behind number `last`; empty if nothing is."""
     if row.kind == CHECKPOINT:
         if last or not fits or data.get("through") != row.seq:
             return "it is no checkpoint of this chain"
@@ -245,7 +247,7 @@ def _note(found: list[AuditProblem], row: AuditRow, what: str, seq_before: int, 
 
 
 def why_broken(connection: sqlite3.Connection, head: Head, last: AuditRow | None) -> str:
-    """What does not fit the head, as a reason of a restart. Looks at two rows only: `verify` looks at all."""
+    """Return what does not fit the head, as a reason of a restart. Looks at two rows only: `verify` looks at all."""
     if (last.seq if last else 0) < head.seq:
         return "cut"
     if head.seq == 0:
@@ -258,7 +260,7 @@ def why_broken(connection: sqlite3.Connection, head: Head, last: AuditRow | None
 
 
 def genesis(sign: Sign, index: str) -> str:
-    """What the first entry follows: entries of another index do not fit."""
+    """Return what the first entry follows: entries of another index do not fit."""
     return sign("ctx.audit/begin", index)
 
 
@@ -270,7 +272,7 @@ def hash_of(sign: Sign, row: AuditRow, before: str) -> str:
 
 
 def hash_after(row: AuditRow) -> str:
-    """What the next entry follows."""
+    """Return what the next entry follows."""
     return str(data_of(row).get("last_hash", "")) if row.kind == CHECKPOINT else row.hash
 
 
@@ -279,7 +281,7 @@ def canonical(value: Any) -> str:
 
 
 def data_of(row: AuditRow) -> dict[str, Any]:
-    """What an entry holds; nothing of one that was damaged."""
+    """Return what an entry holds; nothing of one that was damaged."""
     try:
         found = json.loads(row.entry)
     except (ValueError, RecursionError):

@@ -98,12 +98,12 @@ class PolicyAccess:
 
     @property
     def problem(self) -> str:
-        """Why everything is denied; empty if it is not."""
+        """Return why everything is denied; empty if it is not."""
         return self.policy.problem or self._problem
 
     @property
     def revision(self) -> str:
-        """Another one whenever the policy's files or the settings that count here change."""
+        """Return another text whenever the policy's files or the settings that count here change."""
         own = self._settings
         told = [self.policy.revision, own.default_classification, own.redact, own.redact_language]
         text = "\n".join([*told, *own.redact_allow, *own.secrets])
@@ -112,14 +112,15 @@ class PolicyAccess:
     def decide(
         self, reader: Reader, refs: Sequence[str], *, action: Action = "read", principal: Principal | None = None
     ) -> MemoryAccessDecision:
-        """One decision for the set, in order of the refs; `reader` is of the whole catalog. Never raises for a policy
+        """Decide about the refs, in their order; `reader` is of the whole catalog. Never raises for a policy
         or an engine that fails: then everything is denied, and `problem` says why. It is not recorded."""
         who = principal or self.principal
         resources = resources_of(reader, refs, who, default=self._settings.default_classification)
         return self.policy.decide(who, resources, action, reader=reader)
 
     def see(self, reader: Reader, before: Seen | None = None) -> Seen:
-        """What there is to see of the whole catalog; or of its memories, with what was seen `before` of the rest."""
+        """Look up what there is to see of the whole catalog; or of its memories, with what was seen `before` of the
+        rest."""
         from research.governance.findings import Placeholders
 
         looking = _Looking(self, reader)
@@ -133,20 +134,21 @@ class PolicyAccess:
         return seen
 
     def shown(self, things: Sequence[T], purpose: str, ref: Callable[[T], str] = str) -> Sequence[T]:
-        """The things, once it is on record that they are shown. Raises where that fails: nothing may be given out."""
+        """Return the things, once it is on record that they are shown. Raises where that fails: nothing may be given
+        out."""
         self.decided([ref(each) for each in things], purpose)
         return things
 
     def each_shown(self, things: Iterator[T], purpose: str, ref: Callable[[T], str]) -> Iterator[T]:
-        """The same for many, some at a time."""
+        """Yield things, some at a time, once it is on record that they are shown."""
         while some := list(islice(things, _AT_ONCE)):
             yield from self.shown(some, purpose, ref)
 
     def decided(
         self, refs: Iterable[str], purpose: str, *, action: Action = "read", audit: Audit | None = None
     ) -> MemoryAccessDecision:
-        """The decision about what is shown, recorded with all that is denied: who may read the record knows what was
-        kept from whom. `audit` takes it in place of this access's own."""
+        """Return the decision about what is shown, recorded with all that is denied: who may read the record knows what
+        was kept from whom. `audit` takes it in place of this access's own."""
         known = [ref for ref in dict.fromkeys(refs) if ref.partition(":")[0] in _DECIDED]
         with self._catalog().snapshot() as reader:
             decision = self.decide(reader, known, action=action)
@@ -170,24 +172,24 @@ class PolicyAccess:
         return decision
 
     def asking(self, question: Question) -> Question:
-        """The question, which says itself what of the index may be sent to a model elsewhere."""
+        """Return the question, which says itself what of the index may be sent to a model elsewhere."""
         if self.problem:
             question.notes.append(f"nothing is released: {self.problem}")
         return replace(question, sendable=self.sendable)
 
     def sendable(self, refs: Sequence[str]) -> set[str]:
-        """Those whose text may go to a model that runs elsewhere."""
+        """Return the refs whose text may go to a model that runs elsewhere."""
         rulings = self.decided(refs, "send", action="send").rulings
         return {ruling.ref for ruling in rulings if ruling.effect == "allow"}
 
     def without_unsendable(self, context: ResearchContext) -> ResearchContext:
-        """What a model elsewhere may be sent: sources that it may not get keep their number and say nothing."""
+        """Return what a model elsewhere may be sent: sources that it may not get keep their number and say nothing."""
         permitted = self.sendable([source.ref for source in context.sources])
         sources = [source if source.ref in permitted else _withheld(source) for source in context.sources]
         return replace(context, sources=sources)
 
     def redact(self, *texts: str) -> tuple[str | None, ...]:
-        """Each as it may be shown; None where that fails."""
+        """Return each text as it may be shown; None where that fails."""
         if self._redactor is None:
             from research.governance.redaction import SafeRedactor
 
@@ -195,7 +197,7 @@ class PolicyAccess:
         return self._redactor.redact_all(texts, self._placeholders).texts
 
     def _own_redactor(self) -> RedactorProtocol:
-        """What the settings name, and besides it whatever rules alone can find, even where `redact` is off."""
+        """Return what the settings name, and besides it whatever rules alone can find, even where `redact` is off."""
         from research.governance.redaction import BaseRedactor, Chain, redactor_of
 
         with self._catalog().snapshot() as reader:
@@ -258,7 +260,7 @@ class _Looking:
                 self._pages(info.doc_id, numbered, rulings)
 
     def _pages(self, doc_id: str, numbered: Sequence[tuple[int, int]], rulings: Mapping[int, Ruling]) -> None:
-        """Those of a document of which not every page may be read as it is."""
+        """Look at the pages of a document of which not every page may be read as it is."""
         plain = {number for number, ruling in rulings.items() if ruling.effect == "allow"}
         shown = [page_id for page_id, number in numbered if rulings[number].effect != "deny"]
         paths = section_paths(self._reader, doc_id)
@@ -277,8 +279,8 @@ class _Looking:
                 self.seen.masked_pages[page_id] = masked
 
     def _masked(self, ruling: Ruling, *texts: str) -> tuple[tuple[str, ...], bool]:
-        """What is shown of redacted texts, and whether it is: if not all could be made safe, or nothing was found to
-        mask, the first says that it is withheld."""
+        """Return what is shown of redacted texts, and whether it is: if not all could be made safe, or nothing was
+        found to mask, the first says that it is withheld."""
         safe = self._access.redact(*texts)
         shown = None not in safe and (safe != texts or ruling.text)
         self.seen.labels[ruling.ref] = REDACTED if shown else REFERENCE_ONLY
@@ -361,7 +363,7 @@ def _item_ref(kind: str, parent: str, key: str) -> str:
 
 
 def _made_of(facts: Mapping[str, Any]) -> set[str]:
-    """What a value is made of."""
+    """Return what a value is made of."""
     members = facts.get("members")
     return {f"experience:{each}" for each in (*(members if isinstance(members, list) else ()), facts.get("experience"))}
 
@@ -373,15 +375,15 @@ def _strings(value: object) -> list[str]:
 
 
 def _with_strings(value: Any, strings: Iterator[str]) -> Any:
-    """The value with these strings in place of its own."""
+    """Return the value with these strings in place of its own."""
     if isinstance(value, list):
         return [next(strings) if isinstance(each, str) else each for each in value]
     return next(strings)
 
 
 def _is_own(own: str, paths: Sequence[tuple[int, str]], page: int, plain: Collection[int], heading: str) -> bool:
-    """Whether a heading that a page stands under is to be seen: in its own text, or on the pages where it stands, the
-    first whose section it is or the end of the one before."""
+    """Return whether a heading that a page stands under is to be seen: in its own text, or on the pages where it
+    stands, the first whose section it is or the end of the one before."""
     if not heading or _letters(heading) in own:
         return bool(heading)
     first = min(next((number for number, path in paths if heading in path.split(_SEPARATOR)), page), page)

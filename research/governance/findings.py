@@ -41,7 +41,7 @@ class Finding(NamedTuple):
 
 
 def merged(findings: Iterable[Finding]) -> list[Finding]:
-    """Findings in order, none of which overlap: those that do become one, so that nothing of either is left."""
+    """Return findings in order, none of which overlap: those that do become one, so that nothing of either is left."""
     joined: list[Finding] = []
     for each in sorted(findings):
         if joined and each.start < joined[-1].end:
@@ -103,12 +103,12 @@ def _languages() -> list[dict[str, Any]]:
 
 
 def all_words(field: str) -> frozenset[str]:
-    """The words of a field in all languages."""
+    """Return the words of a field in all languages."""
     return frozenset(word for language in _languages() for word in language.get(field, "").split())
 
 
 def any_pattern(field: str, table: str = "") -> str:
-    """A pattern that fits what fits the field's in any language, the longest first."""
+    """Return a pattern that fits what fits the field's in any language, the longest first."""
     languages = [language.get(table, {}) if table else language for language in _languages()]
     choices = dict.fromkeys(choice for each in languages if (choice := each.get(field)))
     if table:
@@ -118,7 +118,7 @@ def any_pattern(field: str, table: str = "") -> str:
 
 
 def all_patterns(field: str) -> list[str]:
-    """The patterns of a field in all languages."""
+    """Return the patterns of a field in all languages."""
     return [pattern for language in _languages() for pattern in language.get(field, ())]
 
 
@@ -169,13 +169,14 @@ class Placeholders:
         self._people: dict[int, frozenset[bytes]] = {}
 
     def name(self, kind: str, value: str) -> str:
-        """The placeholder for a value of a kind ("person", "email", …), without regard to case, spaces and signs."""
+        """Return the placeholder for a value of a kind ("person", "email", …), without regard to case, spaces and
+        signs."""
         with self._lock:
             number = self._person(value) if kind == "person" else self._number(kind, essence(kind, value))
         return f"<{kind.upper()}_{number}>"
 
     def knows_person(self, word: str) -> bool:
-        """Whether a word, in small letters, is among the names of somebody who was named in full."""
+        """Return whether a word, in small letters, is among the names of somebody who was named in full."""
         hashed = self._hash(word)
         with self._lock:
             return any(hashed in names for names in self._people.values() if len(names) > 1)
@@ -206,7 +207,7 @@ class Placeholders:
 
 
 def essence(kind: str, value: str) -> str:
-    """A value without what may differ between two mentions of the same."""
+    """Return a value without what may differ between two mentions of the same."""
     if kind == "person":
         words = _WORD.findall(re.sub(r"['’]s\b", "", value).casefold())
         titles = all_words("titles")

@@ -52,7 +52,7 @@ def find_keys(text: str) -> Iterator[Finding]:
 
 
 def looks_random(token: str) -> bool:
-    """A figure, or capitals among small letters: words joined by dashes have neither."""
+    """Return whether there is a figure, or capitals among small letters: words joined by dashes have neither."""
     return any(sign.isdigit() for sign in token) or (token.lower() != token != token.upper())
 
 
@@ -68,7 +68,7 @@ def is_blob(token: str) -> bool:
 
 
 def entropy(text: str) -> float:
-    """Shannon's, in bits a character."""
+    """Return Shannon's entropy, in bits a character."""
     total = len(text)
     return -sum(count / total * log2(count / total) for count in Counter(text).values()) if total else 0.0
 
@@ -126,7 +126,7 @@ def assigned(text: str) -> Iterator[Finding]:
 
 
 def _assigned(text: str, sign: re.Match[str], words: Labels | None) -> Finding | None:
-    """What stands behind a sign (= or :), if a name before it says that it is a secret."""
+    """Return what stands behind a sign (= or :), if a name before it says that it is a secret."""
     before = max(0, sign.start() - 80)
     named = _NAME.search(text, before, sign.start())
     if named is None:
@@ -193,7 +193,7 @@ def is_mixed(value: str) -> bool:
 
 
 def _alone(text: str, name: int, end: int) -> bool:
-    """Whether a line holds the name and the value and nothing else, as a settings file has it."""
+    """Return whether a line holds the name and the value and nothing else, as a settings file has it."""
     begin = text.rfind("\n", max(0, name - 80), name) + 1
     rest = text[end : end + 40].split("\n", 1)[0].strip()
     return not text[begin:name].strip(" \t-\"'*>") and not rest

@@ -66,14 +66,16 @@ _LONGEST_PATTERN = 4000
 
 
 def strictest(classifications: Iterable[str]) -> str:
-    """Of several; empty if there is none. What is no classification of ours counts as the strictest."""
+    """Return the strictest of several; empty if there is none. What is no classification of ours counts as the
+    strictest."""
     known = {name: level for level, name in enumerate(CLASSIFICATIONS)}
     levels = [known.get(each, len(CLASSIFICATIONS) - 1) for each in classifications]
     return CLASSIFICATIONS[max(levels)] if levels else ""
 
 
 def facts_of(labels: Iterable[Label], default: str) -> dict[str, str]:
-    """What several labels make together, the most specific first. `default` is the classification of what has none."""
+    """Return what several labels make together, the most specific first. `default` is the classification of what has
+    none."""
     first: dict[str, str] = {}
     classifications = []
     for label in labels:
@@ -101,7 +103,7 @@ class LabelRules:
         self._paths, self._tags = known[key]
 
     def of(self, paths: Sequence[str], tags: Iterable[str]) -> Iterator[Label]:
-        """Those that apply, the most specific first."""
+        """Yield the labels that apply, the most specific first."""
         if self._paths:
             folded = [f"{fold(path)}/" for path in paths if path]
             fitting = [label for label, fits in self._paths if any(map(fits, folded))]
@@ -112,7 +114,7 @@ class LabelRules:
 
 
 def path_matcher(pattern: str) -> Callable[[str], bool]:
-    """Whether a folded path, with a slash at its end, is one of the pattern or lies below a folder that is."""
+    """Return whether a folded path, with a slash at its end, is one of the pattern or lies below a folder that is."""
     folded = fold(pattern).rstrip("/")
     return matcher(f"{folded}/*" if pattern.startswith("/") else f"*/{folded}/*")
 
@@ -131,7 +133,7 @@ class _Named:
 def resources_of(
     reader: Reader, refs: Sequence[str], principal: Principal, *, default: str = "Internal"
 ) -> list[Resource]:
-    """One for each ref, in order. `default` is the classification of what nobody has classified."""
+    """Return one resource for each ref, in order. `default` is the classification of what nobody has classified."""
     named = dict(_named(reader, refs, principal.tenant))
     by_tenant: dict[str, list[str]] = {}
     for each in named.values():
@@ -156,7 +158,7 @@ def resources_of(
 
 
 def _named(reader: Reader, refs: Iterable[str], tenant: str) -> Iterator[tuple[str, _Named]]:
-    """Each ref that there is, with what it names."""
+    """Yield each ref that there is, with what it names."""
     by_kind: dict[str, dict[str, str]] = {}  # kind → ref → what follows the colon
     for ref in dict.fromkeys(refs):
         kind, _, rest = ref.partition(":")
@@ -192,7 +194,7 @@ def _documents(reader: Reader, kind: str, wanted: dict[str, str]) -> Iterator[tu
 
 
 def _page(rest: str) -> tuple[str, int]:
-    """The document and the number of the page, 0 where it is none: `٣` and `007` are no numbers of ours."""
+    """Return the document and the number of the page, 0 where it is none: `٣` and `007` are no numbers of ours."""
     key, _, number = rest.rpartition("#")
     plain = number.isascii() and number.isdigit() and not number.startswith("0") and len(number) < 10
     return key, int(number) if plain else 0
@@ -257,13 +259,13 @@ class Labels:
         return labels
 
     def remove(self, target: str, names: Sequence[str] = NAMES, *, tenant: str = "") -> int:
-        """Take labels away; how many there were. Those it has not are no fault."""
+        """Take labels away and return how many there were. Labels it has not are no fault."""
         catalog = self._catalog()
         targets = self._targets(target, tenant, known=False)
         return sum(remove_labels(catalog, _tenant_of(each, tenant), each, names) for each in targets)
 
     def listed(self, target: str = "", *, tenant: str = "") -> list[Label]:
-        """All there are, or those of a target itself."""
+        """List all labels, or those of a target itself."""
         if not self._exists():
             return []
         with self._catalog().snapshot() as reader:
@@ -277,13 +279,13 @@ class Labels:
             return sorted(found, key=lambda label: (label.target, label.name))
 
     def holding(self, target: str, *, default: str, tenant: str = "") -> list[Resource]:
-        """What a policy is told of the things that `target` means; `default` is what nobody has classified."""
+        """Return what a policy is told of the things that `target` means; `default` is what nobody has classified."""
         targets = self._targets(target, tenant)
         with self._catalog().snapshot() as reader:
             return resources_of(reader, targets, Principal("", tenant), default=default)
 
     def proposals(self) -> list[Proposal]:
-        """What pages say of their documents ("Confidential"), of those that nobody has classified: one for each
+        """Return what pages say of their documents ("Confidential"), of those that nobody has classified: one for each
         document, the strictest of its marks; by name."""
         if not self._exists():
             return []
@@ -302,15 +304,15 @@ class Labels:
         return labels
 
     def names(self) -> dict[str, str]:
-        """Lasting id → file name, to show what labels are of."""
+        """Return lasting id → file name, to show what labels are of."""
         if not self._exists():
             return {}
         with self._catalog().snapshot() as reader:
             return {info.file_id: info.filename for info in all_documents(reader)}
 
     def _targets(self, target: str, tenant: str, *, known: bool = True) -> list[str]:
-        """What is meant, as labels are kept: a pattern, a tag, a ref with lasting ids, or the documents of a name, path
-        or pattern. Raises `NothingFoundError` for what there is not; without `known` a ref may be gone."""
+        """Return what is meant, as labels are kept: a pattern, a tag, a ref with lasting ids, or the documents of a
+        name, path or pattern. Raises `NothingFoundError` for what there is not; without `known` a ref may be gone."""
         if target.startswith(PATH):
             return [self._pattern(target.removeprefix(PATH))]
         if target.startswith(TAG):
@@ -388,7 +390,7 @@ def _marks() -> dict[str, re.Pattern[str]]:
 
 
 def mark_of(line: str) -> str:
-    """The classification that a line by itself says; empty for any other line."""
+    """Return the classification that a line by itself says; empty for any other line."""
     if len(line) > _LONGEST_MARK:
         return ""
     bare = " ".join(_DRESS.sub("", line).split())
@@ -396,7 +398,7 @@ def mark_of(line: str) -> str:
 
 
 def marks_on(text: str) -> Iterator[tuple[str, str]]:
-    """(classification, line) of each mark on a page."""
+    """Yield (classification, line) of each mark on a page."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     for number, line in enumerate(lines):
         at_edge = number < _EDGE or number >= len(lines) - _EDGE

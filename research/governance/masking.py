@@ -77,8 +77,8 @@ class SecretMasker:
         return MaskingStream(self._forms())
 
     def reveal(self, text: str, allowed_keys: Collection[str]) -> Secret:
-        """A text with the values of these keys put back, for who executes it and for nobody else: hence a `Secret`,
-        whose own `reveal()` gives the text.
+        """Return a text with the values of these keys put back, for who executes it and for nobody else: hence a
+        `Secret`, whose own `reveal()` gives the text.
 
         Placeholders of other keys stay as they are. A document can hold a placeholder too, and a model repeats what it
         read: allow only what this one call needs.
@@ -117,7 +117,7 @@ class MaskingStream:
         return self._go_on(self._held + piece, last=False)
 
     def end(self) -> str:
-        """What was held back. A part of a value that is left at the end is masked too."""
+        """Return what was held back. A part of a value that is left at the end is masked too."""
         if self._ended:
             return ""
         self._ended = True
@@ -144,7 +144,8 @@ class MaskingStream:
         return self._masked(buffer, sorted(spans, key=lambda span: (span[0], -span[1])), cut)
 
     def _masked(self, buffer: str, spans: list[_Span], cut: int) -> str:
-        """The buffer up to `cut`, a placeholder for each span; overlapping ones of the same key have one together."""
+        """Return the buffer up to `cut`, a placeholder for each span; overlapping ones of the same key have one
+        together."""
         shown, reach, before = [], self._covered, self._last
         for start, end, key in spans:
             if start >= cut:
@@ -161,7 +162,7 @@ class MaskingStream:
 
 
 def _occurrences(text: str, form: _Form) -> Iterator[_Span]:
-    """All of them, overlapping ones too."""
+    """Yield all of them, overlapping ones too."""
     at = text.find(form.text)
     while at >= 0:
         yield at, at + len(form.text), form.key
@@ -179,7 +180,7 @@ def _opens_at(text: str, form: _Form) -> int:
 
 
 def _beginning(text: str, forms: tuple[_Form, ...]) -> Iterator[_Span]:
-    """The rest of a value that was cut off before: at least half of it, because common endings are no secret."""
+    """Yield the rest of a value that was cut off before: at least half of it, because common endings are no secret."""
     for form in forms:
         if text[:_PART] not in form.text:
             continue
@@ -190,7 +191,7 @@ def _beginning(text: str, forms: tuple[_Form, ...]) -> Iterator[_Span]:
 
 
 def _ending(text: str, forms: tuple[_Form, ...]) -> Iterator[_Span]:
-    """The beginning of a value whose rest never came."""
+    """Yield the beginning of a value whose rest never came."""
     for form in forms:
         start = _opens_at(text, form)
         if len(text) - start >= min(_PART, len(form.text) // 2 + 1):
@@ -244,8 +245,8 @@ def known_secrets(
     environment: Mapping[str, str] | None = None,
     reader: Reader | None = None,
 ) -> dict[str, Secret]:
-    """What the setting `secrets` names, as far as it has a value. `reader`: of the catalog that knows which places were
-    ingested. Raises `UsageError`, in which no value stands."""
+    """Return what the setting `secrets` names, as far as it has a value. `reader`: of the catalog that knows which
+    places were ingested. Raises `UsageError`, in which no value stands."""
     variables = os.environ if environment is None else environment
     values: dict[str, Secret] = {}
     for name in names:

@@ -58,7 +58,7 @@ def cards(text: str) -> Iterator[Finding]:
 
 
 def _card_groups(text: str, start: int, groups: list[tuple[int, int]]) -> int:
-    """How many groups of figures from the first on are a card; 0 if none are."""
+    """Return how many groups of figures from the first on are a card; 0 if none are."""
     for count in range(len(groups), 0, -1):
         shape = tuple(end - begin for begin, end in groups[:count])
         if (12 <= shape[0] <= 19) if count == 1 else shape in _CARD_GROUPS:
@@ -281,7 +281,7 @@ def phones(text: str) -> Iterator[Finding]:
 
 
 def _pieces(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """A zone cut where one number may end and the next begin."""
+    """Cut a zone where one number may end and the next begin."""
     cuts = [start, *(at for match in _PIECES.finditer(text, start, end) for at in match.span()), end]
     if len(cuts) == 2:
         return []
@@ -289,7 +289,7 @@ def _pieces(text: str, start: int, end: int) -> list[tuple[int, int]]:
 
 
 def _trimmed(text: str, begin: int, end: int) -> tuple[int, int]:
-    """Without the signs at its edges."""
+    """Return its edges without the signs there."""
     while end > begin and not text[end - 1].isdigit():
         end -= 1
     while begin < end and text[begin] in " .-/)":

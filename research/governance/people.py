@@ -105,7 +105,7 @@ class PresidioRedactor(BaseRedactor):
 
 
 def _model(language: str) -> str:
-    """The model of a language that is installed, the best first."""
+    """Return the model of a language that is installed, the best first."""
     missing = [name for name in _PACKAGES if not is_there(name)]
     if missing:
         raise RedactionError(
@@ -150,8 +150,8 @@ def _open_analyzer(models: dict[str, str]) -> Any:
 
 
 def given_names() -> dict[str, int]:
-    """Given names of fifty countries in small letters, and how common each is where it is most common (1 to 13): the
-    list of Jörg Michael's program "gender", which the package gender-guesser carries."""
+    """Read given names of fifty countries in small letters, and how common each is where it is most common (1 to 13):
+    the list of Jörg Michael's program "gender", which the package gender-guesser carries."""
     from importlib.resources import files
 
     names: dict[str, int] = {}
@@ -167,7 +167,7 @@ def given_names() -> dict[str, int]:
 
 
 def _pieces(text: str) -> Iterator[tuple[int, int]]:
-    """A long text in parts that end with a line or a word."""
+    """Cut a long text in parts that end with a line or a word."""
     start = 0
     while len(text) - start > _LONGEST:
         end = max(text.rfind(sign, start + _LONGEST // 2, start + _LONGEST) for sign in ("\n", " "))
@@ -239,7 +239,7 @@ def people(text: str, entities: Sequence[Entity], given: Mapping[str, int]) -> I
 
 
 def _rows(text: str) -> Iterator[list[_Word]]:
-    """Capitalised words one after the other, particles and initials between them included."""
+    """Yield capitalised words one after the other, particles and initials between them included."""
     row: list[_Word] = []
     waiting: list[_Word] = []
     for match in _WORD.finditer(text):
@@ -260,7 +260,7 @@ def _rows(text: str) -> Iterator[list[_Word]]:
 
 
 def _ends(word: _Word) -> bool:
-    """Whether a sentence ends with it. An initial does not end one."""
+    """Return whether a sentence ends with it. An initial does not end one."""
     return word.text.endswith(".") and not word.is_initial and len(word.text) > 5
 
 
@@ -272,7 +272,7 @@ def _finding(words: Sequence[_Word]) -> Finding:
 
 
 def _named(row: Sequence[_Word]) -> list[_Word]:
-    """The words at the beginning of a row that can be a name: six at most, none of them a thing."""
+    """Return the words at the beginning of a row that can be a name: six at most, none of them a thing."""
     words: list[_Word] = []
     for word in row[:8]:
         if len(words) == 6 or (words and word.plain in THINGS):
@@ -314,8 +314,8 @@ def _by_model(text: str, entities: Iterable[Entity], given: Mapping[str, int]) -
 
 
 def _is_thing(text: str, entity: Entity, words: Sequence[_Word]) -> bool:
-    """Whether what the model takes for a person, and has no given name, is rather a house or a word: by what it had at
-    its end, by its capitals, or because one works for it, at it or in it."""
+    """Return whether what the model takes for a person, and has no given name, is rather a house or a word: by what it
+    had at its end, by its capitals, or because one works for it, at it or in it."""
     if all(is_word(word.plain) for word in words):
         return True
     if len(words) > 1:
@@ -343,7 +343,7 @@ def _by_given_name(
 
 
 def _widened(found: Finding, places: Places, given: Mapping[str, int]) -> Finding:
-    """With the names on both sides of it: Amber may be a stone, before Thomas it is none."""
+    """Widen it to the names on both sides: Amber may be a stone, before Thomas it is none."""
 
     def belongs(word: _Word) -> bool:
         if word.plain in THINGS or word.plain in TITLES:
@@ -365,8 +365,8 @@ def _widened(found: Finding, places: Places, given: Mapping[str, int]) -> Findin
 
 
 def _common(word: _Word, given: Mapping[str, int]) -> int:
-    """How common a given name it is; one with a dash is as common as the rarer of its two. Accents may be missing in
-    the list."""
+    """Return how common a given name it is; one with a dash is as common as the rarer of its two. Accents may be
+    missing in the list."""
 
     def one(name: str) -> int:
         bare = "".join(sign for sign in normalize("NFD", name) if not combining(sign))
@@ -377,8 +377,8 @@ def _common(word: _Word, given: Mapping[str, int]) -> int:
 
 
 def _least(word: _Word, entities: Sequence[Entity]) -> int:
-    """How common a name that stands alone has to be. If the model takes exactly this word for something, for whatever,
-    any name is one; a part of something longer, a time or a number is none."""
+    """Return how common a name that stands alone has to be. If the model takes exactly this word for something, for
+    whatever, any name is one; a part of something longer, a time or a number is none."""
     at = bisect_right(entities, word.start, key=lambda entity: entity.start) - 1
     if at < 0 or entities[at].end <= word.start:
         return 3
@@ -387,14 +387,15 @@ def _least(word: _Word, entities: Sequence[Entity]) -> int:
 
 
 def is_word(name: str) -> bool:
-    """Whether it is a word of English as well: a table of tokens has the more frequent of two spellings first."""
+    """Return whether it is a word of English as well: a table of tokens has the more frequent of two spellings
+    first."""
     rank = open_table("cl100k_base").rank  # which is mostly English
     small, capital = rank(f" {name}".encode()), rank(f" {name.capitalize()}".encode())
     return small is not None and (capital is None or small < capital)
 
 
 def _again(text: str, rows: Iterable[list[_Word]], found: Collection[Finding]) -> Iterator[Finding]:
-    """Somebody who was named in full is meant by the surname alone, too."""
+    """Yield surnames alone: somebody who was named in full is meant by the surname alone, too."""
     surnames: set[str] = set()
     inside: set[int] = set()
     for each in found:
@@ -406,7 +407,7 @@ def _again(text: str, rows: Iterable[list[_Word]], found: Collection[Finding]) -
 
 
 def known_people(text: str, knows: Callable[[str], bool]) -> Iterator[Finding]:
-    """Those who were named in another text of the same context, by any of their names."""
+    """Yield people who were named in another text of the same context, by any of their names."""
     yield from _named_alone(_rows(text), knows, frozenset())
 
 

@@ -85,22 +85,22 @@ class MemoryAccessPolicy:
 
     @property
     def revision(self) -> str:
-        """Another one whenever the files say something else, or cannot be used."""
+        """Return another text whenever the files say something else, or cannot be used."""
         return self.loaded().revision
 
     @property
     def problem(self) -> str:
-        """Why everything is denied; empty if it is not."""
+        """Return why everything is denied; empty if it is not."""
         return self.loaded().problem
 
     @property
     def governs(self) -> bool:
-        """Whether there are policy files; without any the owner reads everything."""
+        """Return whether there are policy files; without any the owner reads everything."""
         loaded = self.loaded()
         return loaded.engine is not None or bool(loaded.problem)
 
     def loaded(self) -> Loaded:
-        """As the files are now."""
+        """Return the policies as the files are now."""
         with self._lock:
             try:
                 return self._follow()
@@ -115,8 +115,8 @@ class MemoryAccessPolicy:
         *,
         reader: Reader | None = None,
     ) -> MemoryAccessDecision:
-        """One decision for the set, in its order. Never raises for what a policy or its engine does. `reader`: of the
-        catalog that knows which places were ingested."""
+        """Decide about the resources, in their order. Never raises for what a policy or its engine does. `reader`: of
+        the catalog that knows which places were ingested."""
         loaded = self.loaded()
         rulings: list[Ruling] = []
         problem = loaded.problem
@@ -174,8 +174,8 @@ class MemoryAccessPolicy:
 def read_policies(
     setting: str, reader: Reader | None = None, index: Path | None = None, *, anywhere: bool = False
 ) -> tuple[Loaded | None, list[str]]:
-    """The policies that a setting names, or those of the user's config folder, or None; `anywhere`: wherever they lie,
-    and why they would not be used from there. Raises `PolicyError` with what is wrong."""
+    """Read the policies that a setting names, or those of the user's config folder, or None; `anywhere`: wherever they
+    lie, and why they would not be used from there. Raises `PolicyError` with what is wrong."""
     texts, notes = [], []
     for path in find_policies(setting):
         try:
@@ -193,7 +193,7 @@ def read_policies(
 
 
 def check_policy(settings: Settings, reader: Reader | None, index: Path) -> list[Check]:
-    """For the doctor. Nothing is told where there is no policy."""
+    """Check the policies, for the doctor. Nothing is said where there is none."""
     try:
         loaded, _ = read_policies(settings.policy, reader, index)
     except PolicyError as error:
@@ -205,8 +205,8 @@ def check_policy(settings: Settings, reader: Reader | None, index: Path) -> list
 
 
 def _load(texts: Sequence[tuple[Path, str]]) -> Loaded:
-    """Parsed and checked against the schema: a misspelt attribute or action is an error now, and no surprise later.
-    Raises `PolicyError` that names file and policy."""
+    """Parse policies and check them against the schema: a misspelt attribute or action is an error now, and no surprise
+    later. Raises `PolicyError` that names file and policy."""
     cedar = _cedar()
     schema = cedar.Schema.from_str(SCHEMA)
     named: dict[str, Any] = {}
@@ -255,8 +255,8 @@ class _Answer(NamedTuple):
 def _cedar_of(
     policies: Any, principal: Principal, resources: Sequence[Resource]
 ) -> Callable[[Action, Sequence[str]], dict[str, _Answer]]:
-    """Cedar with the things of one decision, to be asked about their refs. Ids and attributes are handed over as JSON,
-    so that nothing in a ref can read like a policy."""
+    """Return Cedar with the things of one decision, to be asked about their refs. Ids and attributes are handed over as
+    JSON, so that nothing in a ref can read like a policy."""
     who = {"type": "User", "id": principal.name}
     entities = [
         {"uid": who, "attrs": {"tenant": principal.tenant, "owner": principal.owner}, "parents": []},
@@ -330,7 +330,7 @@ def _rulings(loaded: Loaded, principal: Principal, resources: Sequence[Resource]
 
 
 def _is_own(principal: Principal, resource: Resource) -> bool:
-    """Whether a thing is the principal's own. What has no tenant is the owner's."""
+    """Return whether a thing is the principal's own. What has no tenant is the owner's."""
     return resource.tenant == principal.tenant if resource.tenant else principal.owner
 
 

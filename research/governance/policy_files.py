@@ -26,7 +26,7 @@ _MOST = 500  # files
 
 
 def has_policies(setting: str) -> bool:
-    """Whether there is anything to be held to, be it a policy that is named and not there."""
+    """Return whether there is anything to be held to, be it a policy that is named and not there."""
     try:
         return bool(find_policies(setting))
     except PolicyError:
@@ -49,7 +49,7 @@ def check_encoder(name: str, settings: Settings) -> None:
 
 
 def find_policies(setting: str, config: Path | None = None) -> list[Path]:
-    """The files there are, in order; none at all is no policy. Raises `PolicyError` where one is named that is not
+    """List the files there are, in order; none at all is no policy. Raises `PolicyError` where one is named that is not
     there, or a folder cannot be looked into."""
     if setting:
         place = Path(setting).expanduser().absolute()
@@ -88,7 +88,7 @@ def _is_there(path: Path) -> bool:
 
 
 def read_policy(path: Path) -> str:
-    """Its content, if the file and the folder it lies in are the user's own."""
+    """Return its content, if the file and the folder it lies in are the user's own."""
 
     def check(status: os.stat_result) -> None:
         if not stat.S_ISREG(status.st_mode):
@@ -136,8 +136,8 @@ def check_place(path: Path, reader: Reader | None, config: Path | None = None, i
 
 
 def ingested_places(path: Path, reader: Reader | None, own: Path) -> list[str]:
-    """The places around a file that were ingested. The user's `own` folder is nobody else's, even if the home folder
-    around it was ingested; a link that leads out of it is looked at where it leads."""
+    """Return the places around a file that were ingested. The user's `own` folder is nobody else's, even if the home
+    folder around it was ingested; a link that leads out of it is looked at where it leads."""
     from research.store import ingested_around, stored_text
 
     real = os.path.realpath(path)

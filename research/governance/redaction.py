@@ -61,7 +61,7 @@ _KEPT = re.compile(rf"{PLACEHOLDER.pattern}|§§secret\([\w.-]{{1,64}}\)")  # wh
 @runtime_checkable
 class RedactorProtocol(Protocol):
     def redact(self, text: str) -> str:
-        """The text made safe. Raises where that cannot be done; the text it was given is then not to be used."""
+        """Return the text made safe. Raises where that cannot be done; the text it was given is then not to be used."""
         ...
 
 
@@ -85,13 +85,13 @@ class BaseRedactor:
         self._allowed = re.compile(joined, re.I | re.S) if words else None
 
     def findings(self, text: str, placeholders: Placeholders | None) -> Iterator[Finding]:
-        """What the rules find in a folded text, and what is known from other texts of the context."""
+        """Yield what the rules find in a folded text, and what is known from other texts of the context."""
         for kinds, finder in _FINDERS:
             if kinds & self.kinds:
                 yield from finder(text)
 
     def find(self, text: str, placeholders: Placeholders | None = None) -> list[Finding]:
-        """What has to go, in order and without overlaps, and without what is allowed to stay."""
+        """Return what has to go, in order and without overlaps, and without what is allowed to stay."""
         kept = [match.span() for match in _KEPT.finditer(text)] if "<" in text or "§§" in text else []
         folded = fold(text)
         found = (
@@ -102,7 +102,8 @@ class BaseRedactor:
         return merged(each for each in found if not self._stays(text, each, kept))
 
     def redact(self, text: str, placeholders: Placeholders | None = None) -> str:
-        """The text with `<KIND_n>` for each finding. Without placeholders of a context the numbers are this text's."""
+        """Return the text with `<KIND_n>` for each finding. Without placeholders of a context the numbers are this
+        text's."""
         names = placeholders or Placeholders()
         parts, at = [], 0
         for start, end, kind in self.find(text, placeholders):
@@ -174,9 +175,9 @@ def warm_up(redactor: RedactorProtocol) -> None:
 def redactor_of(
     settings: Settings, *, environment: Mapping[str, str] | None = None, reader: Reader | None = None
 ) -> RedactorProtocol:
-    """What the settings `redact`, `redact_language`, `redact_allow` and `secrets` make together. Raises where something
-    of it is missing; `SafeRedactor(lambda: redactor_of(settings))` then drops everything. `reader`: of the catalog that
-    knows which places were ingested, for a file of secrets lies in none of them."""
+    """Make the redactor of the settings `redact`, `redact_language`, `redact_allow` and `secrets` together. Raises
+    where something of it is missing; `SafeRedactor(lambda: redactor_of(settings))` then drops everything. `reader`: of
+    the catalog that knows which places were ingested, for a file of secrets lies in none of them."""
     redactor: RedactorProtocol = NoopRedactor()
     if settings.redact == "secrets":
         redactor = BaseRedactor(allow=settings.redact_allow)
@@ -210,7 +211,7 @@ class Redacted:
 
     @property
     def reasons(self) -> dict[str, int]:
-        """How many were dropped for which reason; this may be shown, logged and counted."""
+        """Return how many were dropped for which reason; this may be shown, logged and counted."""
         return dict(Counter(self.dropped.values()))
 
 
@@ -239,7 +240,7 @@ class SafeRedactor:
         self._workers = Workers("ctx-redaction", _MOST_STUCK)
 
     def redact_all(self, texts: Iterable[str], placeholders: Placeholders | None = None) -> Redacted:
-        """All texts with the numbers of one context. Never raises for what a redactor does."""
+        """Redact all texts with the numbers of one context. Never raises for what a redactor does."""
         given = tuple(texts)
         if not given:
             return Redacted((), {})

@@ -53,7 +53,8 @@ class OpenTelemetryRecorder:
 
     @classmethod
     def exporting(cls, exporters: Sequence[str], environment: Mapping[str, str]) -> Self:
-        """To exporters by their names in OTEL_TRACES_EXPORTER. Raises CtxError if one's package is missing."""
+        """Make one for exporters by their names in OTEL_TRACES_EXPORTER. Raises CtxError if one's package is
+        missing."""
         made = [_exporter(name, environment) for name in exporters]
         named = "OTEL_SERVICE_NAME" in environment or "service.name=" in environment.get("OTEL_RESOURCE_ATTRIBUTES", "")
         provider = TracerProvider(resource=Resource.create({} if named else {"service.name": NAME}))
@@ -73,13 +74,13 @@ class OpenTelemetryRecorder:
                 raise
 
     def count(self, name: str, value: int = 1, **labels: str) -> None:
-        """Nothing: how many there are of something is for metrics."""
+        """Do nothing: how many there are of something is for metrics."""
 
     def event(self, name: str, **fields: str | int | float) -> None:
         get_current_span().add_event(name, dict(fields))
 
     def request(self, method: str, trace: Mapping[str, str]) -> Ended:
-        """The span of a request; what is asked because of it is told this span's name (`TRACE`)."""
+        """Begin the span of a request; what is asked because of it is told this span's name (`TRACE`)."""
         parent = _PROPAGATOR.extract(trace) if trace else None
         span = self._tracer.start_span(method, context=parent, kind=SpanKind.SERVER)
         current = set_span_in_context(span)
@@ -110,7 +111,7 @@ class OpenTelemetryRecorder:
 
 
 def _parent() -> Context | None:
-    """What is current; where nothing is, as in a program without our service, the trace that was taken up."""
+    """Return what is current; where nothing is, as in a program without our service, the trace that was taken up."""
     trace = TRACE.get()
     if trace and not get_current_span().get_span_context().is_valid:
         return _PROPAGATOR.extract(trace)
@@ -128,8 +129,8 @@ def _exporter(name: str, environment: Mapping[str, str]) -> SpanExporter:
 
 
 def _otlp(environment: Mapping[str, str]) -> SpanExporter:
-    """By the protocol that is named; where none is, by gRPC as OpenTelemetry's own SDK for Python does, or by HTTP if
-    only that is installed."""
+    """Open the exporter of the protocol that is named; where none is, by gRPC as OpenTelemetry's own SDK for Python
+    does, or by HTTP if only that is installed."""
     variables = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
     named = next((environment[name].strip() for name in variables if environment.get(name, "").strip()), "")
     if named and named not in _PACKAGES:

@@ -65,7 +65,7 @@ class PrometheusRecorder:
             counter.of(labels).inc(value)
 
     def event(self, name: str, **fields: str | int | float) -> None:
-        """So many of this name: what else there is to tell of one, Prometheus has no place for."""
+        """Count events of this name: what else there is to tell of one, Prometheus has no place for."""
         self.count("events", event=name)
 
     def request(self, method: str, trace: Mapping[str, str]) -> Ended:
@@ -79,11 +79,12 @@ class PrometheusRecorder:
         return ended
 
     def gauge(self, name: str, help_text: str, read: Callable[[], State], label: str = "") -> None:
-        """The state of something, read when somebody comes for it; with a label, the state of each kind of it."""
+        """Register the state of something, read when somebody comes for it; with a label, the state of each kind of
+        it."""
         self._gauges.reading[f"ctx_{_named(name)}"] = (help_text, label, read)
 
     def render(self, accept: str = "") -> tuple[bytes, str]:
-        """All of it as text, and that text's content type: OpenMetrics for those who accept it."""
+        """Return all of it as text, and that text's content type: OpenMetrics for those who accept it."""
         if "application/openmetrics-text" in accept:
             from prometheus_client.openmetrics import exposition as openmetrics
 
@@ -94,8 +95,8 @@ class PrometheusRecorder:
         return generate_latest(self.registry), CONTENT_TYPE_LATEST
 
     def _family(self, unit: str, stage: str, labels: Iterable[str] = ()) -> _Family | None:
-        """A histogram of seconds or a counter; its labels are those of its first use. None where the registry has
-        another of that name, which is not ours."""
+        """Return a histogram of seconds or a counter; its labels are those of its first use. None where the registry
+        has another of that name, which is not ours."""
         try:
             return self._families[unit, stage]
         except KeyError:
@@ -166,7 +167,7 @@ class _Gauges:
                 yield family
 
     def describe(self) -> Iterator[Metric]:
-        """Nothing yet: a registry would otherwise read them all when this is registered."""
+        """Yield nothing yet: a registry would otherwise read them all when this is registered."""
         return iter(())
 
 

@@ -68,15 +68,15 @@ _TRACESTATE = re.compile(r"[ -~\t]{1,512}")  # as much as everybody must pass on
 
 class Recorder(Protocol):
     def time(self, stage: str) -> AbstractContextManager[None]:
-        """Measures what runs inside it, also if that raises."""
+        """Measure what runs inside it, also if that raises."""
         ...
 
     def count(self, name: str, value: int = 1, **labels: str) -> None:
-        """So many more of something."""
+        """Count so many more of something."""
         ...
 
     def event(self, name: str, **fields: str | int | float) -> None:
-        """Something that happens seldom and is worth a line."""
+        """Tell of something that happens seldom and is worth a line."""
         ...
 
 
@@ -85,7 +85,7 @@ class RequestRecorder(Protocol):
     """A recorder that also hears of HTTP requests."""
 
     def request(self, method: str, trace: Mapping[str, str]) -> Ended:
-        """A request begins, which belongs to this trace. Called in the context that it runs in, and so is
+        """Hear that a request begins, which belongs to this trace. Called in the context that it runs in, and so is
         what comes back."""
         ...
 
@@ -164,7 +164,7 @@ class Recorders:
 
     @contextmanager
     def _guarded(self, recorder: Recorder, but: BaseException | None = None) -> Iterator[None]:
-        """What is raised inside is logged. `but`: what is measured raised it itself."""
+        """Log what is raised inside. `but`: what is measured raised it itself."""
         try:
             yield
         except Exception as error:  # noqa: BLE001
@@ -174,7 +174,7 @@ class Recorders:
 
 
 def close_recorder(recorder: Recorder) -> None:
-    """What some recorders have and the protocol does not ask for. Fails as quietly as all they do."""
+    """Close a recorder that can be, which the protocol does not ask for. Fails as quietly as all they do."""
     close = getattr(recorder, "close", None)
     if close is not None:
         try:
@@ -184,7 +184,7 @@ def close_recorder(recorder: Recorder) -> None:
 
 
 def recorder_for(environment: Mapping[str, str], *others: Recorder) -> Recorder:
-    """What a process should record with: `others`, and spans if the standard variables name an exporter of traces.
+    """Make what a process should record with: `others`, and spans if the standard variables name an exporter of traces.
     Only then is anything of OpenTelemetry imported; a package it lacks raises CtxError with the line that installs it.
     """
     chosen = list(others)
@@ -196,8 +196,8 @@ def recorder_for(environment: Mapping[str, str], *others: Recorder) -> Recorder:
 
 
 def span_exporters(environment: Mapping[str, str]) -> list[str]:
-    """The exporters of traces that OTEL_* variables name: "otlp", "console" or another. By the standard alone it would
-    be "otlp" also where nothing is said; here nothing leaves the machine unless somebody says where to."""
+    """Return the exporters of traces that OTEL_* variables name: "otlp", "console" or another. By the standard alone it
+    would be "otlp" also where nothing is said; here nothing leaves the machine unless somebody says where to."""
     if environment.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         return []
     named = environment.get("OTEL_TRACES_EXPORTER", "").strip().lower()
@@ -209,7 +209,7 @@ def span_exporters(environment: Mapping[str, str]) -> list[str]:
 
 
 def logger_of(part: str) -> logging.Logger:
-    """The logger of one part of ctx. With nobody listening, Python would print its warnings on stderr."""
+    """Return the logger of one part of ctx. With nobody listening, Python would print its warnings on stderr."""
     import logging  # where it happens: a question that fails nowhere loads none
 
     root = logging.getLogger(NAME)
@@ -219,7 +219,7 @@ def logger_of(part: str) -> logging.Logger:
 
 
 def log_failure(part: str, what: str, error: BaseException) -> None:
-    """A part that failed while the rest goes on."""
+    """Log that a part failed while the rest goes on."""
     logger_of(part).warning("%s: %s", what, type(error).__name__, exc_info=error)
 
 
@@ -228,12 +228,13 @@ def in_full(text: str) -> dict[str, str]:
 
 
 def full_text(record: logging.LogRecord) -> str:
-    """A record in all its words; for readers who may see them."""
+    """Return a record in all its words; for readers who may see them."""
     return str(getattr(record, _IN_FULL, "") or record.getMessage())
 
 
 def frames_of(error: BaseException) -> str:
-    """A traceback that may be logged: where it happened and what type each exception was, without their messages."""
+    """Return a traceback that may be logged: where it happened and what type each exception was, without their
+    messages."""
     import traceback
 
     chain: list[str] = []
@@ -248,7 +249,8 @@ def frames_of(error: BaseException) -> str:
 
 
 def taken_up(headers: Iterable[tuple[bytes, bytes]]) -> Mapping[str, str]:
-    """The trace that the headers of a request name; what is not as the standard has it is as if it were not there."""
+    """Return the trace that the headers of a request name; what is not as the standard has it is as if it were not
+    there."""
     parents: list[str] = []
     states: list[str] = []
     for name, value in headers:
@@ -263,7 +265,7 @@ def taken_up(headers: Iterable[tuple[bytes, bytes]]) -> Mapping[str, str]:
 
 
 def current_trace() -> str:
-    """The id of the trace that the work in hand belongs to; empty if it belongs to none."""
+    """Return the id of the trace that the work in hand belongs to; empty if it belongs to none."""
     import sys
 
     if "opentelemetry.trace" in sys.modules:  # only where its recorder is on
@@ -277,8 +279,8 @@ def current_trace() -> str:
 
 @contextmanager
 def traced(named: str) -> Iterator[str]:
-    """The id under which this work is told of: as it was named, else that of the trace it belongs to, else a new one.
-    One that a trace can have is the trace's, where there is none yet: its spans are found by it."""
+    """Give the id under which this work is told of: as it was named, else that of the trace it belongs to, else a new
+    one. One that a trace can have is the trace's, where there is none yet: its spans are found by it."""
     import secrets
 
     name = named or current_trace() or secrets.token_hex(16)
@@ -294,7 +296,7 @@ def traced(named: str) -> Iterator[str]:
 
 @contextmanager
 def telling(trace: str) -> Iterator[None]:
-    """An error that is raised inside says in which trace that was."""
+    """Let an error that is raised inside say in which trace that was."""
     from research.errors import CtxError
 
     try:
