@@ -97,29 +97,25 @@ def fold(text: str) -> Folded:
 
 
 @cache
-def _languages() -> list[dict[str, Any]]:
+def languages() -> list[dict[str, Any]]:
     files = Path(__file__).with_name("languages").glob("*.toml")
     return [tomllib.loads(file.read_text("utf-8")) for file in sorted(files)]
 
 
 def all_words(field: str) -> frozenset[str]:
     """Return the words of a field in all languages."""
-    return frozenset(word for language in _languages() for word in language.get(field, "").split())
+    return frozenset(word for language in languages() for word in language.get(field, "").split())
 
 
-def any_pattern(field: str, table: str = "") -> str:
+def any_pattern(field: str) -> str:
     """Return a pattern that fits what fits the field's in any language, the longest first."""
-    languages = [language.get(table, {}) if table else language for language in _languages()]
-    choices = dict.fromkeys(choice for each in languages if (choice := each.get(field)))
-    if table:
-        return "|".join(choices)
-    words = dict.fromkeys(word for choice in choices for word in choice.split("|"))
+    words = dict.fromkeys(word for each in languages() if field in each for word in each[field].split("|"))
     return "|".join(sorted(words, key=len, reverse=True))
 
 
 def all_patterns(field: str) -> list[str]:
     """Return the patterns of a field in all languages."""
-    return [pattern for language in _languages() for pattern in language.get(field, ())]
+    return [pattern for language in languages() for pattern in language.get(field, ())]
 
 
 class Labels(NamedTuple):

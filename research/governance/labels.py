@@ -378,15 +378,20 @@ class Proposal:
 @cache
 def _marks() -> dict[str, re.Pattern[str]]:
     """Of languages/*.toml, the strictest first: "strictly confidential" is more than "confidential"."""
-    from research.governance.findings import any_pattern
+    from research.governance.findings import languages
 
-    before = rf"(?:(?:{any_pattern('before', 'marks')})\s*[:–—-]\s*)?"
-    more = rf"{any_pattern('more', 'marks')}|\d{{1,5}}"
+    marks = [language["marks"] for language in languages() if "marks" in language]
+
+    def any_of(field: str) -> str:
+        return "|".join(each[field] for each in marks if field in each)
+
+    before = rf"(?:(?:{any_of('before')})\s*[:–—-]\s*)?"
+    more = rf"{any_of('more')}|\d{{1,5}}"
     last = r"(?:property of|©|\(c\)|copyright)[^\n]{0,60}"  # whose it is, in any words
     joint = r"[\s\-–—|·•:,/.()\[\]]"
     rest = rf"(?:{joint}{{1,5}}(?:{more})){{0,3}}(?:{joint}{{1,5}}{last}|{joint}{{0,3}})"
     levels = CLASSIFICATIONS[:0:-1]
-    return {level: re.compile(rf"{before}(?:{any_pattern(level, 'marks')}){rest}", re.I) for level in levels}
+    return {level: re.compile(rf"{before}(?:{any_of(level)}){rest}", re.I) for level in levels}
 
 
 def mark_of(line: str) -> str:
