@@ -4,10 +4,8 @@ canary, and some hold what a redactor masks. Whoever finds a canary somewhere kn
 from __future__ import annotations
 
 import json
-import os
 import re
 import sqlite3
-import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +17,7 @@ from research.index import Index
 from research.settings import Settings
 from research.store import IndexPaths, NewItem
 from research.store.catalog.item_writes import put_items
+from tests.ingest.commits import git_making
 
 CANARY = re.compile(r"zq[0-9][a-z0-9]{4}")
 NAME = "index-of-canaries"
@@ -149,19 +148,11 @@ def _experience(w: Words, secret: object, number: int) -> dict[str, str]:
 
 
 def _repository(folder: Path, w: Words, secret: object) -> Path:
-    folder.mkdir(parents=True)
-    who = {f"GIT_{role}_{what}": "-" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
-    environment = {**os.environ, **who, "GIT_CONFIG_GLOBAL": os.devnull}
-
-    def git(*args: str) -> None:
-        subprocess.run(["git", *args], cwd=folder, env=environment, check=True, capture_output=True)
-
-    git("init", "-q")
+    made = git_making.Made(folder)
     for at, ask in enumerate(("", f", as {secret(w.mail())} said")):  # type: ignore[operator]
         name = f"{w()}.txt"
-        (folder / name).write_text(f"walrus {at}\n")
-        git("add", name)
-        git("commit", "-q", "-m", f"Upload the walrus figures {w()} anew{ask}\n\nThe pool {w()} was asked too often.")
+        message = f"Upload the walrus figures {w()} anew{ask}\n\nThe pool {w()} was asked too often."
+        made.commit(message, {name: f"walrus {at}\n"})
     return folder
 
 

@@ -4,17 +4,13 @@ is secret lies below a folder of that name, has the tag of that name, or is name
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import sqlite3
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, is_dataclass
 from pathlib import Path
 from typing import Any
-
-import pymupdf
 
 from ingest import Observer, ingest, ingest_code, ingest_commits
 from research.governance.access import Principal, owner_principal
@@ -23,6 +19,8 @@ from research.settings import Settings
 from research.store import IndexPaths, NewItem
 from research.store.catalog.item_writes import put_items
 from research.units import Structure
+from tests.conftest import write_pdf
+from tests.ingest.commits import git_making
 
 NAME = "two-indexes"
 WHOLE, WITHOUT = "whole", "without"
@@ -64,18 +62,15 @@ def fill(root: Path) -> None:
     """Both, in folders of their names."""
     files = root / "files"
     for name, pages in _DOCUMENTS.items():
-        (files / name).parent.mkdir(parents=True, exist_ok=True)
-        with pymupdf.open() as document:
-            for text in pages:
-                document.new_page().insert_textbox(pymupdf.Rect(72, 72, 520, 760), text, fontsize=11)
-            document.save(files / name)
+        write_pdf(files / name, pages)
     for folder, word in (("open", "herring"), ("secret", "quokkaprice")):
         (files / folder / "app").mkdir()
         (files / folder / "app" / f"{word}.py").write_text(
             f'def count_{word}(upload: int) -> int:\n    """Count the {word} of an upload for the office budget."""\n'
             "    return upload + 1\n"
         )
-        _repository(files / folder / "repository", word)
+        repository = git_making.Made(files / folder / "repository")
+        repository.commit(f"Count the {word} of an upload for the budget", {f"{word}.txt": word})
     for name in (WHOLE, WITHOUT):
         _fill(root / name, files, whole=name == WHOLE)
 
@@ -126,16 +121,6 @@ def _experience(name: str, kind: str) -> dict[str, str]:
         "root_cause": f"An idle limit of {word}", "lesson": f"Read the {word} log first",
         "started_at": THEN, "updated_at": THEN, "closed_at": THEN,
     }  # fmt: skip
-
-
-def _repository(folder: Path, word: str) -> None:
-    folder.mkdir()
-    who = {f"GIT_{role}_{what}": "-" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
-    dates = {f"GIT_{role}_DATE": THEN for role in ("AUTHOR", "COMMITTER")}
-    environment = {**os.environ, **who, **dates, "GIT_CONFIG_GLOBAL": os.devnull}
-    (folder / f"{word}.txt").write_text(word)
-    for args in (("init", "-q"), ("add", "."), ("commit", "-q", "-m", f"Count the {word} of an upload for the budget")):
-        subprocess.run(["git", *args], cwd=folder, env=environment, check=True, capture_output=True)
 
 
 @dataclass(frozen=True, slots=True)
