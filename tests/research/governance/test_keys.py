@@ -5,39 +5,19 @@ from __future__ import annotations
 import random
 
 import pytest
-from detect_secrets.plugins.aws import AWSKeyDetector
-from detect_secrets.plugins.discord import DiscordBotTokenDetector
-from detect_secrets.plugins.github_token import GitHubTokenDetector
-from detect_secrets.plugins.gitlab_token import GitLabTokenDetector
-from detect_secrets.plugins.jwt import JwtTokenDetector
-from detect_secrets.plugins.openai import OpenAIDetector
-from detect_secrets.plugins.private_key import PrivateKeyDetector
-from detect_secrets.plugins.pypi_token import PypiTokenDetector
-from detect_secrets.plugins.sendgrid import SendGridDetector
-from detect_secrets.plugins.slack import SlackDetector
-from detect_secrets.plugins.stripe import StripeDetector
-from detect_secrets.plugins.telegram_token import TelegramBotTokenDetector
-from detect_secrets.plugins.twilio import TwilioKeyDetector
+from detect_secrets.core.plugins import initialize
 
 from research.governance.keys import entropy, is_blob
 from research.governance.redaction import BaseRedactor
 from tests.research.governance.made import HELD_SECRETS, SECRETS
 
 THEIRS = [
-    AWSKeyDetector(),
-    DiscordBotTokenDetector(),
-    GitHubTokenDetector(),
-    GitLabTokenDetector(),
-    JwtTokenDetector(),
-    OpenAIDetector(),
-    PrivateKeyDetector(),
-    PypiTokenDetector(),
-    SendGridDetector(),
-    SlackDetector(),
-    StripeDetector(),
-    TelegramBotTokenDetector(),
-    TwilioKeyDetector(),
-]
+    initialize.from_plugin_classname(f"{name}Detector")
+    for name in (
+        "AWSKey", "DiscordBotToken", "GitHubToken", "GitLabToken", "JwtToken", "OpenAI", "PrivateKey", "PypiToken",
+        "SendGrid", "Slack", "Stripe", "TelegramBotToken", "TwilioKey",
+    )
+]  # fmt: skip
 BODY = "\n".join("MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj"[at:] for at in range(4))
 
 

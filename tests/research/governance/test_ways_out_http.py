@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,51 +10,32 @@ from typing import Any
 
 import pytest
 
+from research.governance.access import Principal
 from research.governance.labels import Labels
 from research.index import Index
 from research.service import make_token
 from research.settings import Settings
 from research.sources import CONTEXT_TYPES
 from research.store import IndexPaths
+from tests.conftest import built_once
 from tests.loopback import Call, Serving
+from tests.research.governance.canaries import CANARY, NAME, TENANT, fill, read_corpus
 from tests.research.governance.governed_index import policy_of
-from tests.research.sources.everything import EXPERIENCES
+from tests.research.governance.leak_drawing import INTENTS
+from tests.research.governance.leak_oracle import Rules, forbidden
 from tests.served import Answer, Client, Served, served_here
 
-ASKED = "why do uploads stop and how often is a part sent again"
-HERS = "Eva's secret upload key is under the mat."
-SECOND = "The server closes connections that are idle for a minute."
+ASKED = INTENTS[1]
+EVA = Principal(TENANT, TENANT)
 
 
 @pytest.fixture
-def root(of_everything: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def root(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    return Path(shutil.copytree(of_everything, tmp_path / "index"))
-
-
-def shingles(root: Path) -> set[str]:
-    """Every three words that stand together in something that is stored, and the names of things."""
-    with Index(root) as index, index.catalog.snapshot() as reader:
-        texts = [str(row[0]) for row in reader.connection.execute("SELECT text FROM items")]
-        texts += [str(row[0]) for row in reader.connection.execute("SELECT text FROM memories")]
-        texts += [index.documents.markdown(info.doc_id) or "" for info in index.documents.list()]
-    texts += [text for told in EXPERIENCES for text in told.values()]
-    found = set()
-    for text in texts:
-        words = re.findall(r"\w+", text)
-        found |= {" ".join(three) for three in zip(words, words[1:], words[2:], strict=False)}
-    return found - {" ".join(three) for three in zip(*(ASKED.split()[n:] for n in range(3)), strict=False)}
-
-
-def leaks(root: Path, said: str) -> list[str]:
-    words = " ".join(re.findall(r"\w+", said))
-    return sorted(three for three in shingles(root) if f" {three} " in f" {words} ")
-
-
-def shingles_of(text: str) -> set[str]:
-    words = re.findall(r"\w+", text)
-    return {" ".join(three) for three in zip(words, words[1:], words[2:], strict=False)}
+    source = built_once(tmp_path_factory, NAME, fill)
+    shutil.copy(source.with_name("secrets.json"), tmp_path)
+    return Path(shutil.copytree(source, tmp_path / "index"))
 
 
 def requests(doc_id: str) -> Iterator[tuple[str, str, Any]]:
@@ -63,18 +43,18 @@ def requests(doc_id: str) -> Iterator[tuple[str, str, Any]]:
         "",
         "/outline",
         "/pages/1",
-        "/pages/2?question=uploads",
+        "/pages/2?question=walrus",
         "/pages/1/image",
         "/pages/1/thumbnail",
         "/file",
     ):
         yield "GET", f"/api/documents/{doc_id}{path}", None
-    for path in ("/api/documents", "/api/tags", "/api/search?q=uploads", "/ask?q=uploads", "/api/status", "/"):
+    for path in ("/api/documents", "/api/tags", "/api/search?q=walrus", "/ask?q=walrus", "/api/status", "/"):
         yield "GET", path, None
     yield "POST", "/api/research/ask", {"query": ASKED}
     yield "POST", "/api/research/ask", {"query": ASKED, "stream": True}
     yield "POST", "/api/research/ask", {"query": ASKED, "types": list(CONTEXT_TYPES)}
-    yield "POST", "/api/research/ask", {"query": ASKED, "documents": ["manaul.pdf"]}
+    yield "POST", "/api/research/ask", {"query": ASKED, "documents": ["salarie"]}
     yield "GET", "/api/sessions/s", None
     yield "POST", "/api/research/ask", {"query": ASKED, "session": "s"}
     yield "GET", "/api/sessions/s?again", None
@@ -117,21 +97,22 @@ def answers(server: Served, token: str, doc_id: str) -> list[tuple[str, Answer]]
 
 
 def test_with_another_token_nothing_comes_out_but_ones_own(root: Path, tmp_path: Path, loopback: None) -> None:
-    eva, hers = make_token(IndexPaths(root), "eva", "eva")[0].reveal(), shingles_of(HERS)
-    with Index(root) as index:
-        [info] = index.documents.list()
+    token, corpus = make_token(IndexPaths(root), EVA.name, EVA.tenant)[0].reveal(), read_corpus(root)
+    unseen = forbidden(corpus, Rules(None), EVA)
+    doc_id = next(ref for ref in corpus.things if ref.startswith("document:")).removeprefix("document:")
     with served_here(root, tmp_path) as server:
-        own = answers(server, server.token, info.doc_id)
-        seen = answers(server, eva, info.doc_id)
-    assert len([what for what, answer in own if leaks(root, answer.body.decode("latin-1"))]) >= 18, "the owner sees it"
+        own = answers(server, server.token, doc_id)
+        seen = answers(server, token, doc_id)
+    shown = [what for what, answer in own if any(each.encode() in answer.body for each in corpus.everything)]
+    assert len(shown) >= 18, "the owner sees it"
     assert dict(seen)["GET /api/sessions/s None"].status == 404, "the owner's session is not hers"
     assert b"turns" in dict(seen)["GET /api/sessions/s?again None"].body
     for what, answer in seen:
         assert answer.status < 500, (what, answer.body)
-        assert [three for three in leaks(root, answer.body.decode("latin-1")) if three not in hers] == [], what
+        assert [each for each in unseen if each.encode() in answer.body] == [], what
         assert not answer.headers.get("content-type", "").startswith(("image/", "application/pdf")), what
     with Index(root) as index:
-        audited = [entry for entry in index.policy.audit().entries(limit=1000) if entry.principal == "eva"]
+        audited = [entry for entry in index.policy.audit().entries(limit=1000) if entry.principal == EVA.name]
     assert {"ask", "search", "context", "recall", "package"} <= {entry.purpose for entry in audited}
 
 
@@ -140,7 +121,7 @@ def test_a_model_elsewhere_is_sent_what_the_policy_permits(root: Path, tmp_path:
 
     def respond(call: Call) -> None:
         heard.append(json.dumps(call.body))
-        call.reply("Parts are sent again [1].")
+        call.reply("Figures are uploaded [1].")
 
     policy = """
         permit (principal, action, resource);
@@ -148,14 +129,15 @@ def test_a_model_elsewhere_is_sent_what_the_policy_permits(root: Path, tmp_path:
     """
     settings = Settings(model="tiny", model_url=serving(respond).url, policy=policy_of(tmp_path, policy))
     with Index(root, settings) as index:
-        [info] = index.documents.list()
-        Labels(lambda: index.catalog).put(f"page:{info.doc_id}#2", {"classification": "Confidential"})
-        context = index.ask("When does the server close idle connections, and how often is a part sent again?")
-        assert SECOND in context.formatted_text
+        kept, *others = index.ask(ASKED).sources
+        Labels(lambda: index.catalog).put(kept.ref, {"classification": "Confidential"})
+        context = index.ask(ASKED)
         prompt = index.prompt(context)
-        assert not any(SECOND in message.text for message in prompt.messages)
-        answer = index.answer(context)
-    assert answer.written.text
-    assert any("three times at most" in body for body in heard)
-    assert not any("idle for a minute" in body for body in heard)
-    assert not any("connections that" in body for body in heard)
+        written = index.answer(context).written
+    secret = set(CANARY.findall(kept.markdown_content)) - set(CANARY.findall(str(others)))
+    assert secret
+    assert secret <= set(CANARY.findall(context.formatted_text))
+    assert written.text
+    for sent in [*(message.text for message in prompt.messages), *heard]:
+        assert not secret & set(CANARY.findall(sent))
+    assert any(set(CANARY.findall(body)) for body in heard), "the others are sent"
