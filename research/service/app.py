@@ -27,9 +27,8 @@ from research.conversation import ContextBuilderMetrics, TurnMaker
 from research.errors import CtxError
 from research.observe import PrometheusRecorder, close_recorder, recorder_for
 from research.service import schemas
-from research.service.asked import AccessRules
 from research.service.documents import documents_router
-from research.service.guard import Guard
+from research.service.guard import AccessRules, Guard
 from research.service.jobs import JobRunner
 from research.service.knowledge import contexts_router, experiences_router, memories_router, packages_router
 from research.service.mcp.mount import McpMount
@@ -50,7 +49,6 @@ if TYPE_CHECKING:
     from subprocess import Popen
 
     from research.index import Index
-    from research.service.asked import Application
     from research.service.service import Service
     from research.settings import Settings
 
@@ -209,7 +207,7 @@ class Assembled:
     """What a server runs."""
 
     service: Service
-    app: Application
+    app: ASGIApp
     sessions: Sessions
 
     def link(self, address: str) -> str:

@@ -7,9 +7,12 @@ that a request names (`research.observe`) and passes it on to all that happens b
 from __future__ import annotations
 
 import logging
+import os
+import re
 from collections import Counter
+from collections.abc import Mapping
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, get_args
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
@@ -20,16 +23,11 @@ from research.service.jobs import State
 from research.service.problems import only_for_owner
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, MutableMapping
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from research.observe import PrometheusRecorder
     from research.service.jobs import JobRunner
     from research.service.service import Service
-
-    Message = MutableMapping[str, Any]
-    Send = Callable[[Message], Awaitable[None]]
-    Receive = Callable[[], Awaitable[Message]]
-    App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 
 NO_ROUTE = "none"
 """The route of a request that reached none: nothing has this path, or the guard turned it away."""
@@ -38,14 +36,33 @@ _log = logger_of("requests")
 _CLIENT_GONE = 499  # by nginx's custom: whoever asked did not wait for an answer
 
 
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")  # what may stand in a log, a header and a document as it is
+_SAMPLED = "01"
+
+
+def request_id(given: str | None) -> str:
+    """The id that the caller gave, if it is a short plain word; else a new one."""
+    return given if given is not None and _ID.fullmatch(given) else os.urandom(8).hex()
+
+
+def own_traceparent(trace: Mapping[str, str]) -> str:
+    """The caller's trace (`research.observe.taken_up`) with a span id of ours; a new one where there is none."""
+    span = os.urandom(8).hex()
+    given = trace.get("traceparent")
+    if given is None:
+        return f"00-{os.urandom(16).hex()}-{span}-{_SAMPLED}"
+    flags = _SAMPLED if int(given[53:55], 16) & 1 else "00"  # what the other flags mean is not known yet
+    return f"00-{given[3:35]}-{span}-{flags}"
+
+
 class Measured:
     """An ASGI application whose requests a recorder hears of."""
 
-    def __init__(self, app: App, recorder: Recorder) -> None:
+    def __init__(self, app: ASGIApp, recorder: Recorder) -> None:
         self._app = app
         self._recorder = recorder if isinstance(recorder, RequestRecorder) else None
 
-    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -76,14 +93,14 @@ class Measured:
             TRACE.reset(token)
 
 
-def _line(scope: MutableMapping[str, Any], route: str, status: int, seconds: float) -> str:
+def _line(scope: Scope, route: str, status: int, seconds: float) -> str:
     """A request in the log: never its path, which may name a document, nor its question."""
     state = scope.get("state", {})
     caller = getattr(state.get("caller"), "name", "-")
     return f"{scope['method']} {route} {status} {1000 * seconds:.1f} ms {state.get('request_id', '-')} {caller}"
 
 
-def route_of(scope: MutableMapping[str, Any]) -> str:
+def route_of(scope: Scope) -> str:
     """The route's template, which is the same for all documents and pages; never the path, which is the user's."""
     mounted = scope.get("root_path", "")[len(scope["app_root_path"]) :] if "app_root_path" in scope else ""
     route = scope.get("route")

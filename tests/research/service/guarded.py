@@ -11,10 +11,10 @@ from urllib.parse import unquote
 
 from fastapi import FastAPI, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.types import ASGIApp
 
 from research.errors import NothingFoundError
-from research.service.asked import AccessRules, Application
-from research.service.guard import Guard
+from research.service.guard import AccessRules, Guard
 from research.service.service import Limits
 from research.service.sessions import Sessions, login_router
 from research.service.tokens import TokenBook, owner_token
@@ -125,7 +125,7 @@ async def _exchange(app: Any, scope: dict[str, Any], body: bytes) -> Answer:
     return Answer(start.get("status", 0), headers, b"".join(part.get("body", b"") for part in parts))
 
 
-def small_app(sessions: Sessions, reached: list[str]) -> Application:
+def small_app(sessions: Sessions, reached: list[str]) -> ASGIApp:
     app = FastAPI(redirect_slashes=False)
     app.include_router(login_router(sessions))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from research.errors import UsageError
-from research.service.asked import AccessRules, From
+from research.service.guard import AccessRules, From
 
 RULES = AccessRules.of(["box.example", "Other.Example:8443"], ["https://notes.example/", "http://localhost:6274"])
 

@@ -25,11 +25,11 @@ from schemathesis.specs.openapi.checks import (
     response_schema_conformance,
     status_code_conformance,
 )
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ingest import start_job
 from research.index import Index
 from research.service.app import Assembled, assemble
-from research.service.asked import Application, Receive, Scope, Send
 from research.service.problems import MEDIA_TYPE
 from research.service.service import ServeOptions
 from tests.pace import draws
@@ -62,7 +62,7 @@ def served(sample_index: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
     asyncio.run(made.service.close())
 
 
-async def _document(app: Application) -> dict[str, Any]:
+async def _document(app: ASGIApp) -> dict[str, Any]:
     transport = httpx.ASGITransport(app)
     async with httpx.AsyncClient(transport=transport, base_url=f"http://{HOST}:{PORT}") as client:
         document: dict[str, Any] = (await client.get("/openapi.json")).json()
@@ -117,7 +117,7 @@ def _try_out(operation: Any, mode: GenerationMode, served: Served, statuses: Cou
     tried()
 
 
-def _as_owner(made: Assembled) -> Application:
+def _as_owner(made: Assembled) -> ASGIApp:
     """The server to somebody who has the token and calls it by its name."""
     token_file = made.service.options.token_file
     assert token_file is not None

@@ -12,8 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from research.service.asked import AccessRules
-from research.service.guard import CSP
+from research.service.guard import CSP, AccessRules
 from research.service.tokens import make_token
 from research.store import IndexPaths
 from tests.research.service.guarded import HOST, PORT, SECRET_WORDS, Answer, Guarded
