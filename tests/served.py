@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ingest import start_job
 from research.index import Index
@@ -110,12 +111,14 @@ def served(index: Path, folder: Path, *options: str, env: Mapping[str, str] | No
 
 
 @contextmanager
-def served_here(index: Path, folder: Path, settings: Settings | None = None) -> Iterator[Served]:
+def served_here(
+    index: Path, folder: Path, settings: Settings | None = None, *, start: Any = start_job, **options: Any
+) -> Iterator[Served]:
     """The same in a thread of this process, which is ready at once."""
-    options = ServeOptions(port=0, token_file=folder / "token")
-    made = assemble(Index(index, settings), options, start_job=start_job)
+    chosen = ServeOptions(port=0, token_file=folder / "token", **options)
+    made = assemble(Index(index, settings), chosen, start_job=start)
     started = threading.Event()
-    with listen(options) as listening:
+    with listen(chosen) as listening:
         server = IndexServer(made.service, made.app, on_started=started.set)
         thread = threading.Thread(target=server.run, args=([listening],))
         thread.start()

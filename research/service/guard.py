@@ -19,6 +19,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from html import escape
@@ -43,11 +44,11 @@ CSP = (
     " form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 
-# In the place of the application's own, if it has any.
 _UPLOADS = frozenset({"/api/ingest"})
 _DRAINED_BYTES = 16 * 1024 * 1024
 _DRAIN_SECONDS = 0.5
 
+# In the place of the application's own, if it has any.
 _ALWAYS = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
@@ -55,10 +56,7 @@ _ALWAYS = (
     (b"cross-origin-opener-policy", b"same-origin"),
 )
 # Unless the application says something else: pictures may be kept by a browser, /docs needs other styles.
-_UNLESS_SET = (
-    (b"content-security-policy", CSP.encode()),
-    (b"cache-control", b"no-store"),
-)
+_UNLESS_SET = ((b"content-security-policy", CSP.encode()), (b"cache-control", b"no-store"))
 _EXPOSED = ((b"access-control-expose-headers", b"X-Request-Id, Traceparent, Retry-After, Mcp-Session-Id"),)
 # What a browser is told that asks before a request of another origin.
 _PREFLIGHT: RawHeaders = [
@@ -79,7 +77,6 @@ _ONCE = (
     "host", "origin", "sec-fetch-site", "authorization", "content-length", "content-type", "transfer-encoding"
 )  # fmt: skip
 _LENGTH = re.compile(r"\d{1,18}")
-
 # Paths that mean another one to some program that reads them: control characters, backslashes, an encoded slash, a dot
 # encoded twice, a percent sign that begins nothing, empty segments; and segments of dots, encoded or not.
 _ODD_PATH = re.compile(
@@ -291,15 +288,13 @@ async def drain(receive: Receive) -> None:
     """Take in the rest of a body that nobody wants, within bounds. A connection that is closed while the other side
     still sends is reset, and then the answer may never be read."""
     size = 0
-    try:
+    with suppress(TimeoutError):
         async with asyncio.timeout(_DRAIN_SECONDS):
             while size < _DRAINED_BYTES:
                 message = await receive()
                 if message["type"] != "http.request" or not message.get("more_body", False):
                     return
                 size += len(message.get("body", b""))
-    except TimeoutError:
-        return
 
 
 class Reply:

@@ -1,14 +1,14 @@
-"""`/mcp`: the tools over HTTP, behind a guard that says who asks, driven by the SDK's own client and by hand."""
+"""`/mcp`: the tools over HTTP, by tokens, driven by the SDK's own client and by hand."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from subprocess import PIPE, Popen
@@ -17,20 +17,16 @@ from typing import Any
 import anyio
 import httpx2
 import pytest
-import uvicorn
 from mcp import MCPError
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import ImageContent
 
-from research.governance import Principal
-from research.index import Index
-from research.service.jobs import JobRunner
-from research.service.mcp.mount import McpMount
-from research.service.mcp.server import build_server
-from research.service.service import ServeOptions, Service
+from research.service.tokens import make_token
+from research.settings import Settings
+from research.store import IndexPaths
 from tests.mcp_driving import Driver, driven, fields_of, text_of, wire_tokens
-
-pytestmark = pytest.mark.usefixtures("loopback")
+from tests.served import Served, served_here
+from tests.serving import allow_loopback
 
 HANDBOOK = "saltmarsh-handbook-2025.pdf"
 LEAVE = "How long is parental leave under the 2025 handbook?"
@@ -38,114 +34,64 @@ MODERN = {"accept": "application/json, text/event-stream", "mcp-protocol-version
 
 # An ingest that says it has begun, and then nothing for a minute.
 ENDLESS = """
-import signal, time, sys
+import time
 print('{"event": "progress", "stage": "read", "done": 1, "total": 2}', flush=True)
 time.sleep(60)
 """
 
 
-def endless(paths: Sequence[Path]) -> Popen[bytes]:
-    import sys
-
+def endless(index: Path, settings: Settings, paths: Sequence[Path]) -> Popen[bytes]:
     return Popen([sys.executable, "-c", ENDLESS], stdout=PIPE)
 
 
-@dataclass
-class Served:
-    """A real server with nothing but the mount and a stand-in for the guard: `x-caller` says who asks."""
+def url(served: Served) -> str:
+    return f"http://127.0.0.1:{served.port}/mcp"
 
-    index: Path
-    roots: tuple[Path, ...] = ()
-    made: list[Any] = field(default_factory=list)
-    port: int = 0
 
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/mcp"
+def client(served: Served, **options: Any) -> httpx2.Client:
+    return httpx2.Client(headers={"authorization": f"Bearer {served.token}"}, **{"timeout": 60, **options})
 
-    def make(self) -> Any:
-        time.sleep(0.05)  # so that many come before it is made
-        self.made.append(build_server(self._service, jobs=self.jobs if self.roots else None, roots=self.roots))
-        return self.made[-1]
 
-    def states(self) -> set[str]:
-        return {each["state"] for each in self.jobs.documents()}
-
-    @contextmanager
-    def running(self) -> Iterator[Served]:
-        ready, loops = threading.Event(), []
-
-        async def main() -> None:
-            self._service = Service(Index(self.index), ServeOptions())
-            self.jobs = JobRunner(endless)
-            mount = McpMount(self.make)
-
-            async def app(scope: Any, receive: Any, send: Any) -> None:
-                if scope["type"] == "http":
-                    who = dict(scope["headers"]).get(b"x-caller", b"owner").decode()
-                    scope.setdefault("state", {})["caller"] = Principal(who, "", owner=who == "owner")
-                    await mount(scope, receive, send)
-
-            server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning", lifespan="off"))
-
-            async def stop() -> None:
-                self.jobs.begin_stop()  # before connections are waited for: what runs in them ends by it
-                server.should_exit = True
-
-            loops.append((asyncio.get_running_loop(), stop))
-            serving = asyncio.create_task(server.serve())
-            while not server.started:
-                await asyncio.sleep(0.005)
-            self.port = server.servers[0].sockets[0].getsockname()[1]
-            ready.set()
-            await serving
-            self.jobs.stop(5)
-            await mount.close()
-            self.after_close = await self._ask_closed(mount)
-            closing = self._service.close()
-            if closing is not None:
-                await closing
-
-        thread = threading.Thread(target=lambda: asyncio.run(main()))
-        thread.start()
-        assert ready.wait(30)
-        try:
-            yield self
-        finally:
-            loop, stop = loops[0]
-            asyncio.run_coroutine_threadsafe(stop(), loop)
-            thread.join(60)
-            assert not thread.is_alive()
-
-    async def _ask_closed(self, mount: McpMount) -> int:
-        """What is answered once it has ended."""
-        sent: list[dict[str, Any]] = []
-
-        async def send(message: Any) -> None:
-            sent.append(message)
-
-        async def receive() -> Any:
-            return {"type": "http.request", "body": b"", "more_body": False}
-
-        await mount({"type": "http", "method": "POST", "headers": []}, receive, send)
-        return int(sent[0]["status"])
+def states(served: Served) -> set[str]:
+    """Of the ingests that the server knows of."""
+    with client(served) as asking:
+        return {job["state"] for job in asking.get(url(served).replace("/mcp", "/api/ingest")).json()["jobs"]}
 
 
 @pytest.fixture(scope="module")
-def served(sample_index: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    root = tmp_path_factory.mktemp("root")
-    with Served(sample_index, (root,)).running() as server:
-        yield server
-    assert server.after_close == 503
+def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("state")
+
+
+@pytest.fixture(scope="module")
+def guest_token(sample_index: Path, state: Path) -> str:
+    store = state / "ctx" / "serve" / "tokens.json"
+    return make_token(IndexPaths(sample_index), "guest", "guest", store=store)[0].reveal()
+
+
+@pytest.fixture(scope="module")
+def served(sample_index: Path, state: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    folder, root = tmp_path_factory.mktemp("served"), tmp_path_factory.mktemp("root")
+    with pytest.MonkeyPatch.context() as patch:
+        allow_loopback(patch)
+        patch.setenv("XDG_STATE_HOME", str(state))
+        with served_here(sample_index, folder, start=endless, allow_ingest=True, roots=(root,)) as server:
+            yield server
+
+
+@pytest.fixture(autouse=True)
+def _loopback(loopback: None, served: Served) -> None:
+    """This process may reach the server."""
 
 
 @contextmanager
-def agent_of(served: Served, caller: str = "owner", **options: Any) -> Iterator[Driver]:
+def agent_of(served: Served, token: str = "", **options: Any) -> Iterator[Driver]:
     async def close() -> None:
         await http.aclose()
 
-    http = httpx2.AsyncClient(headers={"x-caller": caller, **options.pop("headers", {})}, timeout=60)
-    with driven(streamable_http_client(served.url, http_client=http), **options) as driver:
+    sent = {"authorization": f"Bearer {token or served.token}", **options.pop("headers", {})}
+    http = httpx2.AsyncClient(headers=sent, timeout=60)
+    with driven(streamable_http_client(url(served), http_client=http), **options) as driver:
         yield driver
         driver.portal.call(close)
 
@@ -167,16 +113,13 @@ def headers_for(tool: str = "ask") -> dict[str, str]:
     return {**MODERN, "mcp-method": "tools/call", "mcp-name": tool}
 
 
-def test_nothing_is_made_before_the_first_request_and_then_once(served: Served) -> None:
-    assert served.made == []
-
+def test_many_first_requests_are_answered(served: Served) -> None:
     async def many() -> list[int]:
-        async with httpx2.AsyncClient(timeout=60) as client:
-            asked = [client.post(served.url, json=asking(), headers=headers_for()) for _ in range(12)]
+        async with httpx2.AsyncClient(timeout=60, headers={"authorization": f"Bearer {served.token}"}) as client:
+            asked = [client.post(url(served), json=asking(), headers=headers_for()) for _ in range(12)]
             return [response.status_code for response in await asyncio.gather(*asked)]
 
     assert asyncio.run(many()) == [200] * 12
-    assert len(served.made) == 1
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
@@ -198,8 +141,8 @@ def test_every_tool_over_http(served: Served, mode: str) -> None:
         assert "list_documents" in agent.refused("get_page", document="nobody.pdf")
 
 
-def test_only_the_owner_may_add_documents(served: Served) -> None:
-    with agent_of(served, "guest") as guest:
+def test_only_the_owner_may_add_documents(served: Served, guest_token: str) -> None:
+    with agent_of(served, guest_token) as guest:
         assert "ingest" not in [tool.name for tool in guest.do("list_tools").tools]
         assert "there is no tool 'ingest'" in guest.refused("ingest", paths=["."])
     with agent_of(served) as owner:
@@ -229,17 +172,17 @@ def test_an_ingest_ends_with_the_client_that_waits_for_it(served: Served, mode: 
         agent.portal.call(given_up)
     assert told[0] == "reading, 1 of 2"
     over = time.monotonic() + 30
-    while served.states() != {"cancelled"} and time.monotonic() < over:
+    while states(served) != {"cancelled"} and time.monotonic() < over:
         time.sleep(0.01)
-    assert served.states() == {"cancelled"}
+    assert states(served) == {"cancelled"}
 
 
 def test_a_client_that_goes_away_in_the_middle_costs_nothing(served: Served) -> None:
     for _ in range(5):
-        with pytest.raises(httpx2.TimeoutException), httpx2.Client(timeout=0.001) as client:
-            client.post(served.url, json=asking(), headers=headers_for())
-    with httpx2.Client(timeout=60) as client:
-        assert client.post(served.url, json=asking(), headers=headers_for()).status_code == 200
+        with pytest.raises(httpx2.TimeoutException), client(served, timeout=0.001) as hasty:
+            hasty.post(url(served), json=asking(), headers=headers_for())
+    with client(served) as asks:
+        assert asks.post(url(served), json=asking(), headers=headers_for()).status_code == 200
 
 
 def test_a_client_is_known_by_its_header_where_it_says_nothing_else(served: Served) -> None:
@@ -252,8 +195,8 @@ def test_a_client_is_known_by_its_header_where_it_says_nothing_else(served: Serv
 
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "OPTIONS", "HEAD"])
 def test_only_post_is_served(served: Served, method: str) -> None:
-    with httpx2.Client(timeout=60) as client:
-        answer = client.request(method, served.url, headers={"accept": "text/event-stream"})
+    with client(served) as asks:
+        answer = asks.request(method, url(served), headers={"accept": "text/event-stream"})
     assert answer.status_code == 405
     assert answer.headers["allow"] == "POST"
 
@@ -265,48 +208,40 @@ def test_only_post_is_served(served: Served, method: str) -> None:
         (b"[]", MODERN, 400),
         (b"[" * 100_000, MODERN, 400),
         (json.dumps(body("nonsense/method")).encode(), {**MODERN, "mcp-method": "nonsense/method"}, 404),
-        (json.dumps(asking()).encode(), {**headers_for(), "host": "evil.example"}, 200),  # the guard's business
+        (json.dumps(asking()).encode(), {**headers_for(), "host": "evil.example"}, 403),
+        (json.dumps(asking()).encode(), {**headers_for(), "authorization": "Bearer guessed"}, 401),
         (b"{}" * 3_000_000, MODERN, 413),
         (b"no json", {"accept": "application/json, text/event-stream"}, 400),
     ],
 )
 def test_what_is_no_request_is_refused(served: Served, content: bytes, headers: dict[str, str], status: int) -> None:
-    with httpx2.Client(timeout=60) as client:
-        answer = client.post(served.url, content=content, headers={"content-type": "application/json", **headers})
+    with client(served) as asks:
+        answer = asks.post(url(served), content=content, headers={"content-type": "application/json", **headers})
     assert answer.status_code == status
     assert "Traceback" not in answer.text
 
 
 def test_halves_of_characters_are_no_trouble(served: Served) -> None:
     text = json.dumps(asking("parental \ud83d leave"))
-    with httpx2.Client(timeout=60) as client:
+    with client(served) as asks:
         sent = {"content-type": "application/json", **headers_for()}
-        answer = client.post(served.url, content=text.encode(), headers=sent)
+        answer = asks.post(url(served), content=text.encode(), headers=sent)
     assert answer.json()["result"]["structuredContent"]["sources"]
-
-
-def test_one_that_was_never_asked_ends_at_once(sample_index: Path) -> None:
-    with Served(sample_index).running() as server:
-        pass
-    assert server.made == []
-    assert server.after_close == 503
 
 
 def test_what_runs_at_the_end_is_ended(sample_index: Path, tmp_path: Path) -> None:
     """An ingest that would take a minute: it ends in good order, and its client hears of it."""
-    server = Served(sample_index, (tmp_path,))
     answers: list[dict[str, Any]] = []
 
     def wait() -> None:
         request = body("tools/call", name="ingest", arguments={"paths": ["."]})
-        with httpx2.Client(timeout=60) as client:
-            answers.append(client.post(server.url, json=request, headers=headers_for("ingest")).json())
+        with client(server) as asks:
+            answers.append(asks.post(url(server), json=request, headers=headers_for("ingest")).json())
 
-    client = threading.Thread(target=wait)
-    with server.running():
-        client.start()
-        while server.states() != {"running"}:
+    with served_here(sample_index, tmp_path, start=endless, allow_ingest=True, roots=(tmp_path,)) as server:
+        waiting = threading.Thread(target=wait)
+        waiting.start()
+        while states(server) != {"running"}:
             time.sleep(0.01)
-    client.join(60)
-    assert not server.states() & {"queued", "running"}
+    waiting.join(60)
     assert answers[0]["result"]["structuredContent"]["interrupted"] is True

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from pathlib import Path
 from typing import Any
@@ -15,34 +14,24 @@ from pydantic import TypeAdapter
 from research.errors import UsageError
 from research.governance import Principal
 from research.index import Index
-from research.service.app import create_app
 from research.service.knowledge import ExperienceDocument, experiences_router
 from research.service.mcp.results import TOOLS
 from research.service.mcp.tasks import record_experience
-from research.service.service import Service
 from tests.mcp_driving import agent_here, fields_of, text_of
+from tests.research.service.serving_app import run_client
 
 TOLD = {"goal": "Find the leak", "hypothesis": "A file stays open", "action": "Count them", "prediction": "They grow"}
 ENDED = {"outcome": "falsified", "outcome_result": "They did not"}
 
 
 def post(root: Path, *bodies: Any, owner: bool = True) -> list[httpx.Response]:
-    async def main() -> list[httpx.Response]:
-        service = Service(Index(root))
-        app = create_app(service, [experiences_router(service)])
+    answers: list[httpx.Response] = []
 
-        async def behind_the_guard(scope: Any, receive: Any, send: Any) -> None:
-            scope.setdefault("state", {}).update(request_id="test-request", caller=Principal("me", "", owner=owner))
-            await app(scope, receive, send)
+    async def work(client: httpx.AsyncClient) -> None:
+        answers.extend([await client.post("/api/experiences", json=body) for body in bodies])
 
-        transport = httpx.ASGITransport(behind_the_guard)
-        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
-            try:
-                return [await client.post("/api/experiences", json=body) for body in bodies]
-            finally:
-                await service.close()
-
-    return asyncio.run(main())
+    run_client(work, root, router=experiences_router, caller=Principal("me", "", owner=owner))
+    return answers
 
 
 def test_in_two_requests(tmp_path: Path) -> None:
