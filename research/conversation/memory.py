@@ -23,6 +23,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from research.conversation.intake import checked, name_of, share, sources_of
@@ -368,36 +370,20 @@ CLOSE = 0.9
 """The least cosine of two that may say the same."""
 
 _ALIKE = 60.0  # of a hundred: the least that their words have in common, in any order
-_CONTRACTIONS = tuple(
-    (re.compile(pattern), plain)
-    for pattern, plain in (
-        (r"\bcan['’]t\b|\bcannot\b", "can not"),
-        (r"\bwon['’]t\b", "will not"),
-        (r"\b(\w+)n['’]t\b", r"\1 not"),
-        (r"\bi['’]m\b", "i am"),
-        (r"\b(you|we|they)['’]re\b", r"\1 are"),
-        (r"\b(i|you|we|they)['’]ve\b", r"\1 have"),
-        (r"\b(i|you|he|she|it|we|they)['’]ll\b", r"\1 will"),
-        (r"\b(he|she|it|that|there|what|who)['’]s\b", r"\1 is"),
-    )
-)
 _FIGURES = re.compile(r"[^\sa-z]*[^\s\W_a-z]\S*|[^\w\s]+")  # what has anything but plain letters in it
 _ARTICLES = frozenset({"a", "an", "the"})
 # Figures as they stand, words with what joins their parts, and every sign but those that only end or divide.
 _TOKEN = re.compile(r"\d+(?:[.,:/-]\d+)*|[^\W\d_]+(?:['’_-][^\W_]+)*|-(?=\d)|[^\s\w.,;:!?…\"“”„'’‘()\[\]*–—-]|\?$")
-# Who does it, whether and when, and which way: words of these kinds must be the same ones.
-_TELLING = re.compile(
-    r"""\b(?:
-    i|me|my|mine|you|yours?|he|him|his|she|hers?|its?|we|us|ours?|they|them|theirs?|who|whose|
-    am|is|are|was|were|be|been|had|has|have|did|do|does|will|would|shall|should|can|could|may|might|must|used|
-    not|no|never|none|nobody|nothing|without|except|but|if|unless|maybe|perhaps|only|also|too|
-    still|already|yet|again|ago|since|until|before|after|during|now|then|today|yesterday|tomorrow|tonight|\w+day|
-    first|last|next|former|formerly|previously|back|longer|anymore|always|often|sometimes|rarely|seldom|
-    more|less|most|least|than|all|both|each|every|some|any|many|few|much|other|another|same|
-    from|to|for|by|with|on|off|up|down|in|out|over|under|above|below|at|of|about|against|like|and|or
-    )\b|\b\w{3,}ed\b""",
-    re.VERBOSE,
-)
+
+
+@cache
+def _words() -> tuple[list[tuple[re.Pattern[str], str]], re.Pattern[str]]:
+    """Contractions with what they stand for, and the words that must be the same ones."""
+    import tomllib
+
+    words = tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))["same"]
+    contractions = [(re.compile(pattern), plain) for pattern, plain in words["contractions"]]
+    return contractions, re.compile(rf"\b(?:{'|'.join(words['telling'].split())})\b|\b\w{{3,}}ed\b")
 
 
 def digest(new: NewMemory) -> str:
@@ -414,7 +400,7 @@ def say_the_same(one: str, other: str) -> bool:
     if mine == theirs:
         return True
     alike = fuzz.token_sort_ratio(mine, theirs) >= _ALIKE
-    if not alike or any(kind.findall(mine) != kind.findall(theirs) for kind in (_TELLING, _FIGURES)):
+    if not alike or any(kind.findall(mine) != kind.findall(theirs) for kind in (_words()[1], _FIGURES)):
         return False
     from research.answer import read
 
@@ -425,7 +411,7 @@ def say_the_same(one: str, other: str) -> bool:
 def _folded(text: str) -> str:
     """Without case, punctuation, articles and contractions. Accents stay: Bär is another name than Bar."""
     folded = unicodedata.normalize("NFKC", text).casefold()
-    for pattern, plain in _CONTRACTIONS:
+    for pattern, plain in _words()[0]:
         folded = pattern.sub(plain, folded)
     found = _TOKEN.findall(folded)
     return " ".join([token for token in found if token not in _ARTICLES] or found or [folded])

@@ -19,11 +19,13 @@ still. Nothing is done to a question that names another subject.
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from research.conversation.intake import name_of
 from research.errors import CtxError, NothingFoundError, UsageError
@@ -162,77 +164,37 @@ _WHOLE = 4  # words of its own that make a question whole, though it begins with
 _NO_SUBJECT = 1  # words of its own, and it has none
 _A_NAME = 0.5  # a word names a document if so much of its pages belong to documents named so
 
+_WORDS: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))[
+    "follow_ups"
+]
+
+
+def _all(name: str) -> list[str]:
+    """The words of this kind in every language."""
+    return [word for language in _WORDS.values() for word in language.get(name, ())]
+
+
+def _any(name: str) -> str:
+    return f"(?:{'|'.join(_all(name))})"
+
+
 _WORD = re.compile(r"[^\W_]+(?:[-'’.&][^\W_]+)*")
-_OPENER = re.compile(
-    r"^\W*(?:and|but|or|also|so|then|plus|what about|how about|what of"
-    r"|und|aber|oder|auch|was ist mit|wie (?:steht|ist|sieht) es mit"
-    r"|et|mais|ou|aussi|qu['’]en est-il (?:de|du|des)"
-    r"|y|e|pero|también|qué (?:hay|pasa) (?:de|con))\b[\s,:]*",
-    re.IGNORECASE,
-)
-_PRONOUNS = frozenset(
-    "it they them he him she this these those ihn ihm ihnen il elle ils elles ello ellos ellas".split()  # noqa: SIM905
-)
-_POSSESSIVES = frozenset(
-    "its their theirs his her hers sein seine seinen seiner seines ihr ihre ihren ihrer leur leurs su sus".split()  # noqa: SIM905
-)
-_FRENCH = frozenset({"son", "sa", "ses"})  # English and German have such words
-_GERMAN = frozenset(
-    "er sie es das dessen deren davon dafür dagegen damit daran darauf darin dazu dort".split()  # noqa: SIM905
-)
+_OPENER = re.compile(rf"^\W*{_any('openers')}\b[\s,:]*", re.IGNORECASE)
 _ENGLISH = re.compile(r"\b(?:the|what|how|who|when|where|which|does|is|are|and|of)\b", re.IGNORECASE)
-_POINTING = re.compile(
-    r"\b(?:(?:does|do|did|is|was|are|were|can|could|will|would|has|had|about|of|for|after|with|against|than|like|by"
-    r"|in|to|before|from|on) that\b(?! \w+ (?:is|was|are|were)\b)"
-    r"|of the (?:two|three|four)\b|the (?:former|latter|others?|same)\b"
-    r"|(?:the|its|their|this|that) (?:\w+ )?ones?\b"
-    r"|the (?:year|month|quarter|day|week|night) (?:before|after)\b|a (?:year|month|week) (?:ago|earlier|later)\b"
-    r"|there\s*\??$|im vorjahr|l['’]année (?:précédente|suivante)|el año (?:anterior|siguiente)"
-    r"|los años siguientes)",
-    re.IGNORECASE,
-)
-# "Is it allowed to …", "What is it that …": it stands for what follows; "this year" and "those who" for nothing before.
-_EMPTY = re.compile(
-    r"\b(?:(?:is|was|would|does|did|will|can) it (?:\w+ )?(?:to|that|if|true|take|rain)"
-    r"|this (?:year|month|week|morning|time)|those (?:who|that|which|with))\b",
-    re.IGNORECASE,
-)
+_POINTING = re.compile(rf"\b{_any('pointing')}", re.IGNORECASE)
+_EMPTY = re.compile(rf"\b{_any('empty')}\b", re.IGNORECASE)
 # "Who is its auditor?", "where does its gas come from?": something else is asked of what was named.
 _SOMETHING_ELSE = re.compile(
-    r"\b(?:its|their|his|her|seine?[nrs]?|ihre?[nr]?|son|sa|ses|leurs?|sus?) \w"
-    r"|^\W*(?:who|wer|qui|quién) (?:is|was|are|were|ist|war|sind|est|es) (?:the|der|die|das|le|la|el) [\w-]+\W*$",
-    re.IGNORECASE,
+    rf"\b{_any('owned')} \w|^\W*{_any('who')} {_any('is')} {_any('the')} [\w-]+\W*$", re.IGNORECASE
 )
-_WHO = re.compile(r"\W*(?:who|wer|qui|quién)\b", re.IGNORECASE)
-_CLAUSE = re.compile(
-    r"[,;:.]|\b(?:when|if|while|because|although|once|until|after|before|wenn|falls|weil|si|quand|cuando)\b",
-    re.IGNORECASE,
-)
-_ARTICLE = re.compile(r"\b(?:the|a|an|der|die|das|den|dem|des|le|la|les|un|une|el|los|las)\b", re.IGNORECASE)
-_PREPOSITION = re.compile(
-    r"(?:for|in|of|on|by|with|at|from|under|für|bei|mit|von|im|pour|dans|de|en|para|con)\b", re.IGNORECASE
-)
-_ASKS = re.compile(
-    r"(?:how|what|who|whom|whose|which|when|where|why|is|are|was|were|do|does|did|can|could|may|must|should|will|has"
-    r"|wie|was|wer|wen|wem|welche[rsmn]?|wann|wo|warum|ist|sind|hat|kann|muss|comment|que|quoi|qui|quel(?:le)?s?"
-    r"|quand|où|pourquoi|combien|est|sont|cómo|qué|quién|cuál|cuándo|dónde|cuánt[oa]s?|es|son)\b",
-    re.IGNORECASE,
-)
+_WHO = re.compile(rf"\W*{_any('who')}\b", re.IGNORECASE)
+_CLAUSE = re.compile(rf"[,;:.]|\b{_any('clauses')}\b", re.IGNORECASE)
+_ARTICLE = re.compile(rf"\b{_any('articles')}\b", re.IGNORECASE)
+_PREPOSITION = re.compile(rf"{_any('prepositions')}\b", re.IGNORECASE)
+_ASKS = re.compile(rf"{_any('asks')}\b", re.IGNORECASE)
 _YEAR = re.compile(r"(?:FY)?(?:19|20)\d\d")
 _CODE = re.compile(r"[^\W\d_]{1,4}-?\d{1,5}\w?")
 _NUMBER = re.compile(r"\d[\d.,]*")
-# The small words of German, French and Spanish: the analyzer knows those of English.
-_SMALL = """
-    der die das den dem des ein eine einen einem einer und oder aber auch ist sind war waren wird werden hat haben wie
-    was wer wen wem wo wann warum welche welcher welches im in am an auf aus bei mit nach von vor zu zum zur über unter
-    für nicht noch man le la les un une des du de et ou mais est sont était ont combien comment quand où qui que quoi
-    quel quelle quels quelles pourquoi encore dans sur pour par avec sans en au aux il elle el los las una unos unas
-    del al es son fue cuánto cuántos cuánta cuántas con para por qué quién cómo cuándo dónde cuál se
-"""
-# Not in every list of stop words, and in most questions.
-_ASKING = frozenset(
-    "happen happens mean means many much long far get need take use used say tell".split()  # noqa: SIM905
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,7 +246,8 @@ def leans(question: str) -> str:
 
 @cache
 def _small() -> frozenset[str]:
-    return frozenset(analyze(_SMALL))
+    """The small words of German, French and Spanish: the analyzer knows those of English."""
+    return frozenset(analyze(" ".join(language.get("small", "") for language in _WORDS.values())))
 
 
 def _rest(question: str) -> str:
@@ -297,9 +260,8 @@ def _points(question: str) -> bool:
     text = _EMPTY.sub(" ", question)
     if _POINTING.search(text):
         return True
-    english = _ENGLISH.search(text) is not None
-    pronouns = _PRONOUNS if english else _PRONOUNS | _GERMAN
-    possessives = _POSSESSIVES if english else _POSSESSIVES | _FRENCH
+    own = [] if _ENGLISH.search(text) else ["own_"]  # words that English has, too, for something else
+    pronouns, possessives = ({w for p in ("", *own) for w in _all(p + kind)} for kind in ("pronouns", "possessives"))
     for match in _WORD.finditer(text):
         word, before, after = match.group().lower(), text[: match.start()], text[match.end() :]
         if word in possessives and not _has_owner(before):
@@ -351,7 +313,7 @@ def _carried(question: str, turn: Earlier, reader: Reader) -> list[str]:
 
 
 def _is_asking(word: str) -> bool:
-    return word.lower() in _ASKING or _small().issuperset(analyze(word))
+    return word.lower() in _WORDS["en"]["asking"].split() or _small().issuperset(analyze(word))
 
 
 def _names(text: str, reader: Reader, *, capitals: bool = True) -> set[str]:
