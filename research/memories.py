@@ -6,14 +6,11 @@ A memory belongs to a tenant. Its id is unique there and nowhere else.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
 DEFAULT_TYPE = "memory"
-SUMMARY = "session_summary"
-"""The type of what sums up other memories. `metadata["sources"]` names those by id, and it is forgotten with them."""
-
 TOP_K = 8
 """Memories that are recalled if nobody says how many."""
 
@@ -27,6 +24,7 @@ class NewMemory:
 
     `key` makes telling it again harmless: what came first under a key stays. `id` is given by the index if it is empty.
     `replaces` is the id of a memory that this one says anew; that one is kept, marked as superseded.
+    What sums up others names them by id in `metadata["sources"]`, and is forgotten with them.
     """
 
     text: str
@@ -142,7 +140,3 @@ class Within:
     namespace: str | None = None
     types: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()  # all of them
-
-
-def told_again(memory: Memory, outcome: Outcome) -> Memory:
-    return replace(memory, outcome=outcome)

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 
 from research.conversation.intake import checked, name_of, share, sources_of
 from research.errors import BusyError, CtxError, NothingFoundError, UsageError
-from research.memories import TOP_K, Forgotten, Memory, NewMemory, Recall, Recalled, Within, told_again
+from research.memories import TOP_K, Forgotten, Memory, NewMemory, Recall, Recalled, Within
 from research.store import Told, get_memories, list_memories, memory_writes, numbers_of, spoken_text, tenants, words_of
 from research.text import storable, stored_time
 
@@ -163,7 +163,7 @@ class Memories:
                 self._upkeep(connection, owner, now)
                 numbered = memory_writes.tell(connection, owner, told[start : start + _A_WRITE])
                 found = get_memories(connection, owner, list(dict.fromkeys(number for number, _ in numbered)))
-            memories += [told_again(found[number], outcome) for number, outcome in numbered]
+            memories += [replace(found[number], outcome=outcome) for number, outcome in numbered]
         return memories
 
     def recall(

@@ -9,7 +9,7 @@ import pytest
 
 from research.errors import NothingFoundError, UsageError
 from research.index import Index
-from research.memories import SUMMARY, NewMemory
+from research.memories import NewMemory
 from tests.research.conversation.memory_index import counts, ids, open_index
 
 
@@ -62,9 +62,11 @@ def test_another_process_that_holds_it_lets_go(tmp_path: Path) -> None:
 def test_summaries_made_from_it_go_with_it(index: Index) -> None:
     first = index.memories.remember("Anna is ill", session="s1")
     second = index.memories.remember("Ben is well", session="s1")
-    made = index.memories.remember("They spoke of health", type=SUMMARY, metadata={"sources": [first.id, second.id]})
-    again = index.memories.remember("A summary of a summary", type=SUMMARY, metadata={"sources": [made.id]})
-    stays = index.memories.remember("Another summary", type=SUMMARY, metadata={"sources": ["elsewhere"]})
+    made = index.memories.remember(
+        "They spoke of health", type="session_summary", metadata={"sources": [first.id, second.id]}
+    )
+    again = index.memories.remember("A summary of a summary", type="session_summary", metadata={"sources": [made.id]})
+    stays = index.memories.remember("Another summary", type="session_summary", metadata={"sources": ["elsewhere"]})
     gone = index.memories.forget(first.id)
     assert gone.ids == (first.id,)
     assert set(gone.summaries) == {made.id, again.id}
@@ -73,7 +75,7 @@ def test_summaries_made_from_it_go_with_it(index: Index) -> None:
 
 def test_a_session_with_its_summary(index: Index) -> None:
     index.memories.remember_batch([NewMemory(f"turn {number}", session="s1") for number in range(30)])
-    index.memories.remember("They counted turns", type=SUMMARY, session="s1")
+    index.memories.remember("They counted turns", type="session_summary", session="s1")
     other = index.memories.remember("of another session", session="s2")
     gone = index.memories.forget(session="s1")
     assert len(gone.ids) == 31
