@@ -1,4 +1,4 @@
-"""How memories are ranked, each share told in the parts of a score; and that what is held of them follows the catalog."""
+"""How memories are ranked, each share told in the parts of a score; what is held of them follows the catalog."""
 
 from __future__ import annotations
 
