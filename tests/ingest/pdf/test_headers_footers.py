@@ -20,28 +20,7 @@ from research.settings import Settings
 from research.store import IndexPaths
 
 # Letters that are longer in another case, look-alikes of Roman numerals, digits of other scripts, no letters at all.
-TROUBLESOME = [
-    "İ",
-    "ı",
-    "İİ",
-    "ß",
-    "ŉ",
-    "ﬁ",
-    "ſ",
-    "K",
-    "Ⅳ",
-    "ⅳ",
-    "ⅰ",
-    "٣",
-    "١٢",
-    "三",
-    "²",
-    "½",
-    "🙂",
-    "x\u0307",
-    "ǰ",
-    "ΐ",
-]
+TROUBLESOME = ["İ", "ı", "İİ", "ß", "ŉ", "ﬁ", "ſ", "K", "Ⅳ", "ⅳ", "ⅰ", "٣", "١٢", "三", "²", "½", "🙂", "ẋ", "ǰ", "ΐ"]
 
 
 def _page(number: int, texts: list[str], label: str = "") -> RawPage:

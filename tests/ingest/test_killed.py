@@ -1,6 +1,7 @@
-"""A reader killed at any moment costs nothing that the same run, or the next one, does not mend.
+"""A real `ctx ingest`, or its readers, killed at random and at chosen moments: it ends as if nothing had happened.
 
-`make soak` does the same a hundred times, with images and OCR; the quick witnesses are in test_pool and test_deaths.
+`make soak` does the same a hundred times, with images and OCR; the quick witnesses are in test_interruption, test_pool
+and test_deaths.
 """
 
 from __future__ import annotations
@@ -11,9 +12,34 @@ from random import Random
 import pytest
 
 from tests.conftest import write_pdf
+from tests.soak.corpus import QUESTIONS, make_corpus
+from tests.soak.crashing import CrashTest
 from tests.soak.killing_workers import kill_readers
+from tests.soak.running import STAGES
 
 pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def crash(tmp_path_factory: pytest.TempPathFactory) -> CrashTest:
+    folder = tmp_path_factory.mktemp("crash")
+    return CrashTest(make_corpus(folder / "docs", 24), folder, questions=QUESTIONS[:6])
+
+
+def test_killed_at_random_moments(crash: CrashTest) -> None:
+    crash.kill_at_random(2, Random(5))
+
+
+def test_killed_between_the_stages(crash: CrashTest) -> None:
+    crash.begin_anew()
+    before = crash.kills
+    for stage in ("embedding", "drawing", "publishing"):
+        kills = crash.kills
+        crash.kill_when(STAGES[stage])
+        if crash.kills == kills:  # on a busy machine the moment may be over before it is seen
+            crash.begin_anew()
+    crash.finish()
+    assert crash.kills > before
 
 
 @pytest.fixture(scope="module")
