@@ -154,9 +154,9 @@ def choose_text_encoder(catalog: Catalog, settings: Settings, observer: Observer
     that the user has not allowed is refused: another in its place would embed everything anew, unasked."""
     known = chunk_vectors.encoder_of(catalog)
     if settings.text_encoder:
-        name = identify_text_encoder(settings.text_encoder, fetching=lambda model: note_fetching(model, observer))
+        name = identify_text_encoder(settings.text_encoder, fetching=lambda model: _note_fetching(model, observer))
         check_encoder(name, settings)
-        remember_permission(name, observer)
+        _remember_permission(name, observer)
         return name
     check_allowed(known, settings.named_encoders)
     check_encoder(known, settings)
@@ -193,11 +193,11 @@ def embed_items(catalog: Catalog, kind: str, encoder: RunEncoder, observer: Obse
     return done
 
 
-def note_fetching(model: str, observer: Observer) -> None:
+def _note_fetching(model: str, observer: Observer) -> None:
     observer.on_note(f"the weights of {model} are not on this machine; asking the model hub for them")
 
 
-def remember_permission(name: str, observer: Observer) -> None:
+def _remember_permission(name: str, observer: Observer) -> None:
     """The user named this encoder to an ingest: a later question may load it."""
     try:
         remember(name)
@@ -223,7 +223,7 @@ def choose_visual(work: Work) -> None:
         return
     model = is_by_model(work)
     if model and (work.settings.visual != "auto" or not known):
-        remember_permission(work.visual, work.observer)
+        _remember_permission(work.visual, work.observer)
     if model and not work.settings.images:
         raise UsageError(
             "a visual model looks at page images, and images are switched off",
@@ -284,7 +284,7 @@ def _chosen(work: Work, known: str) -> str:
         and not checkpoints.at_hand(checkpoint)
         and not checkpoints.offline()
     ):
-        note_fetching(checkpoint, work.observer)
+        _note_fetching(checkpoint, work.observer)
     return identify(wanted)
 
 

@@ -129,7 +129,7 @@ def ingest(
                 with pool:
                     _choose_encoders(work)
                     report_scan(work, found)
-                    read_files(work, found.files, retry=retry)
+                    _read_files(work, found.files, retry=retry)
                     _tell_gone(work, given, prune=prune, known_folders=known_folders)
                     _open_stages(work, retry=retry)
                     stages.embed(work)
@@ -258,7 +258,7 @@ class ToRead:
         return self.sha256[:16]
 
 
-def read_files(work: Work, files: Sequence[Path], *, retry: bool) -> None:
+def _read_files(work: Work, files: Sequence[Path], *, retry: bool) -> None:
     """Settle what is known, read the rest; every file is accounted for in the summary."""
     forget_files_gone(work.catalog)
     again = to_read_again(work.catalog, waiting=retry)

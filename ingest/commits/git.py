@@ -247,25 +247,18 @@ class Commit:
     damaged: bool = False  # read without its changes: git cannot show them
 
 
-@dataclass(frozen=True, slots=True)
-class Reachable:
-    """Commits that a repository's branches lead to, the newest first. `problem`: why they are not all."""
-
-    shas: tuple[str, ...]
-    problem: str = ""
-
-
-def reachable(git: Git, tips: Sequence[str]) -> Reachable:
-    """Branch by branch where one of them leads into something damaged."""
+def reachable(git: Git, tips: Sequence[str]) -> tuple[list[str], str]:
+    """Return the commits that a repository's branches lead to, the newest first, and why they are not all: branch by
+    branch where one of them leads into something damaged."""
     if not tips:
-        return Reachable(())
+        return [], ""
     shas, problem = _walk(git, tips)
     if problem and len(tips) > 1:
         seen = dict.fromkeys(shas)
         for tip in tips[:_MOST_DEATHS]:
             seen.update(dict.fromkeys(_walk(git, [tip])[0]))
         shas = list(seen)
-    return Reachable(tuple(shas), problem)
+    return shas, problem
 
 
 def read_commits(git: Git, shas: Sequence[str]) -> Iterator[Commit]:

@@ -136,9 +136,9 @@ def _read(
     catalog: Catalog, outcome: RepositoryOutcome, repository: Repository, observer: Observer
 ) -> RepositoryOutcome:
     with repository.borrowed() as git:
-        found = reachable(git, repository.tips)
-        there = known_keys(catalog, KIND, found.shas)
-        new = [sha for sha in found.shas if sha not in there]
+        shas, problem = reachable(git, repository.tips)
+        there = known_keys(catalog, KIND, shas)
+        new = [sha for sha in shas if sha not in there]
         before = set(keys_of_parent(catalog, KIND, repository.name))
         written, read, damaged = Written(), 0, 0
         observer.on_progress("commits", 0, len(new))
@@ -149,7 +149,7 @@ def _read(
             damaged += sum(commit.damaged for commit in commits)
             observer.on_progress("commits", min(read, len(new)), len(new))
     # Where git could not follow all of the history, what it did not come to may well be there.
-    gone = [] if found.problem else sorted(before.difference(found.shas))
+    gone = [] if problem else sorted(before.difference(shas))
     for start in range(0, len(gone), _REMOVED_AT_ONCE):
         remove_items(catalog, KIND, gone[start : start + _REMOVED_AT_ONCE])
     stamp = hashlib.sha256("\n".join(repository.tips).encode()).hexdigest()
@@ -162,7 +162,7 @@ def _read(
         elsewhere=len(there.difference(before)) + written.elsewhere,
         damaged=damaged,
         unreadable=len(new) - read,
-        notes=tuple(_notes(repository, found.problem, damaged, len(new) - read)),
+        notes=tuple(_notes(repository, problem, damaged, len(new) - read)),
     )
 
 

@@ -122,7 +122,7 @@ def read_upright(
 
 def _tall_share(lines: Lines, size: tuple[int, int]) -> float:
     characters = sum(len(line.text) for line in lines)
-    return sum(len(line.text) for line in lines if is_tall(line, size)) / max(characters, 1)
+    return sum(len(line.text) for line in lines if _is_tall(line, size)) / max(characters, 1)
 
 
 def _score(lines: Lines) -> float:
@@ -199,7 +199,7 @@ def mean_confidence(lines: list[OcrLine]) -> float:
     return sum(line.confidence * len(line.text) for line in lines) / characters if characters else 1.0
 
 
-def is_tall(line: OcrLine, size: tuple[int, int]) -> bool:
+def _is_tall(line: OcrLine, size: tuple[int, int]) -> bool:
     """Whether a line of some letters runs up or down the image rather than across."""
     wide, tall = (line.box[2] - line.box[0]) * size[0], (line.box[3] - line.box[1]) * size[1]
     return len(line.text) >= 3 and tall > 1.5 * wide
@@ -303,7 +303,7 @@ def _no_socket_probe() -> Iterator[None]:
 
 def _rapid_turn(image: Image.Image, lines: list[OcrLine]) -> int:
     # It turns tall lines a quarter to the left before it reads them: read well, the page wants just that.
-    if sum(is_tall(line, image.size) for line in lines) * 2 <= len(lines):
+    if sum(_is_tall(line, image.size) for line in lines) * 2 <= len(lines):
         return 180
     return 270 if mean_confidence(lines) >= _RAPID_POOR else 90
 

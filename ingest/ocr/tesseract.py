@@ -56,7 +56,7 @@ class TesseractEngine:
     def __init__(self, *, language: str = "", seconds: float = _SECONDS_AN_IMAGE) -> None:
         path = binary()
         if path is None:
-            raise CtxError("tesseract is not installed", hint=f"install it with: {install_command(language)}")
+            raise CtxError("tesseract is not installed", hint=f"install it with: {_install_command(language)}")
         self._binary = path
         self._seconds = seconds
         self.name = f"tesseract {self._version()}"
@@ -90,7 +90,7 @@ class TesseractEngine:
         match = re.search(r"(\d+)[\d.]*", first)
         if match is None or int(match.group(1)) < _MIN_VERSION:
             found = first.strip()[:60] or "an unknown version"
-            raise CtxError(f"tesseract {_MIN_VERSION} or newer is needed, found {found}", hint=install_command())
+            raise CtxError(f"tesseract {_MIN_VERSION} or newer is needed, found {found}", hint=_install_command())
         return match.group()
 
     def _choose_language(self, wanted: str) -> str:
@@ -102,10 +102,10 @@ class TesseractEngine:
         if missing:
             raise CtxError(
                 f"tesseract has no data for the language {missing[0]!r}; it has: {', '.join(installed) or 'none'}",
-                hint=f"name one of these, or install it with: {install_command(missing[0])}",
+                hint=f"name one of these, or install it with: {_install_command(missing[0])}",
             )
         if not installed:
-            raise CtxError("tesseract has no language data", hint=f"install it with: {install_command('eng')}")
+            raise CtxError("tesseract has no language data", hint=f"install it with: {_install_command('eng')}")
         return "+".join(names) or ("eng" if "eng" in installed else installed[0])
 
     def _run(self, arguments: tuple[str, ...], data: bytes, seconds: float) -> str:
@@ -142,7 +142,7 @@ class TesseractEngine:
         return out.decode("utf-8", "replace")
 
 
-def install_command(language: str = "") -> str:
+def _install_command(language: str = "") -> str:
     """What to type to get tesseract, or more of its languages (which bring it along)."""
     names = [name for name in _LANGUAGE_SEPARATOR.split(language) if _LANGUAGE.fullmatch(name)]
     if sys.platform == "darwin":

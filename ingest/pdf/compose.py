@@ -39,7 +39,7 @@ _MAX_HEADING = 160
 
 
 @dataclass(frozen=True, slots=True)
-class OutlineEntry:
+class _OutlineEntry:
     """One line of the outline; `page` is physical and 1-based."""
 
     level: int
@@ -51,17 +51,17 @@ class OutlineEntry:
 class Outline:
     """The believable entries by page. `sparse` where they are too few to name a page's section alone."""
 
-    by_page: dict[int, list[OutlineEntry]] = field(default_factory=dict)
+    by_page: dict[int, list[_OutlineEntry]] = field(default_factory=dict)
     depth: int = 0
     sparse: bool = True
 
 
-def fold(text: str) -> str:
+def _fold(text: str) -> str:
     """Letters and digits only, without case: how titles are compared."""
     return "".join(filter(str.isalnum, text.casefold()))
 
 
-def shorten(title: str) -> str:
+def _shorten(title: str) -> str:
     """A title fit for a section path: one line, bounded, without the path's own separator."""
     title = clean_text(title).replace(" > ", " › ").strip()
     return title if len(title) <= _MAX_TITLE else title[: _MAX_TITLE - 1].rstrip() + "…"
@@ -74,14 +74,14 @@ def read_outline(document: Any, num_pages: int) -> Outline:
             raw = document.get_toc(simple=True)
     except MupdfError:
         return Outline()
-    entries: list[OutlineEntry] = []
+    entries: list[_OutlineEntry] = []
     for level, name, page in raw[:_MAX_ENTRIES]:
-        title = shorten(str(name))
-        if 1 <= page <= num_pages and fold(title) and not _EMPTY_NAME.fullmatch(title):
-            entries.append(OutlineEntry(max(1, min(6, level)), title, page))
+        title = _shorten(str(name))
+        if 1 <= page <= num_pages and _fold(title) and not _EMPTY_NAME.fullmatch(title):
+            entries.append(_OutlineEntry(max(1, min(6, level)), title, page))
     if len(entries) < 2 or (num_pages > 1 and len({entry.page for entry in entries}) < 2):
         return Outline()
-    by_page: dict[int, list[OutlineEntry]] = {}
+    by_page: dict[int, list[_OutlineEntry]] = {}
     for entry in entries:
         on_page = by_page.setdefault(entry.page, [])
         if len(on_page) < _MAX_ON_PAGE:
@@ -90,13 +90,13 @@ def read_outline(document: Any, num_pages: int) -> Outline:
 
 
 @dataclass(slots=True)
-class Sections:
+class _Sections:
     """The headings in force, carried from page to page."""
 
     stack: list[tuple[int, str]] = field(default_factory=list)
 
     def enter(self, level: int, title: str) -> None:
-        title = shorten(title)
+        title = _shorten(title)
         if not title:
             return
         while self.stack and self.stack[-1][0] >= level:
@@ -111,11 +111,13 @@ class Sections:
         return _SEPARATOR.join(titles), titles[-1] if titles else ""
 
 
-def advance(sections: Sections, outline: Outline, page: int, headings: list[tuple[bool, int, str]]) -> tuple[str, str]:
+def _advance(
+    sections: _Sections, outline: Outline, page: int, headings: list[tuple[bool, int, str]]
+) -> tuple[str, str]:
     """Enter a page's headings (leading?, level, title); return the path in force where its main content begins."""
     entries = outline.by_page.get(page, [])
-    titles = [fold(title) for _, _, title in headings]
-    leading = [fold(title) for is_leading, _, title in headings if is_leading]
+    titles = [_fold(title) for _, _, title in headings]
+    leading = [_fold(title) for is_leading, _, title in headings if is_leading]
     first: list[tuple[int, str]] = []
     later: list[tuple[int, str]] = []
     for entry in entries:
@@ -125,7 +127,7 @@ def advance(sections: Sections, outline: Outline, page: int, headings: list[tupl
         (first if opens else later).append((entry.level, entry.title))
     if outline.sparse:
         for is_leading, level, title in headings:
-            if not any(_named(entry, [fold(title)]) for entry in entries):
+            if not any(_named(entry, [_fold(title)]) for entry in entries):
                 (first if is_leading and not later else later).append((level + outline.depth, title))
     for level, title in first:
         sections.enter(level, title)
@@ -135,20 +137,20 @@ def advance(sections: Sections, outline: Outline, page: int, headings: list[tupl
     return path
 
 
-def _named(entry: OutlineEntry, titles: list[str]) -> bool:
+def _named(entry: _OutlineEntry, titles: list[str]) -> bool:
     """Whether one of the titles is the entry's, a number in front of either aside."""
-    key = fold(entry.title)
+    key = _fold(entry.title)
     return any(
         key == title or (min(len(key), len(title)) > 3 and (title.endswith(key) or key.endswith(title)))
         for title in titles
     )
 
 
-def heading_levels(drafts: list[Draft], fonts: Fonts, entries: list[OutlineEntry]) -> dict[int, int]:
+def _heading_levels(drafts: list[Draft], fonts: Fonts, entries: list[_OutlineEntry]) -> dict[int, int]:
     """Levels of the drafts that are headings, by their index."""
     levels: dict[int, int] = {}
     by_font: dict[int, int] = {}  # their lengths
-    wanted = {fold(entry.title): entry.level for entry in entries}
+    wanted = {_fold(entry.title): entry.level for entry in entries}
     for index, draft in enumerate(drafts):
         if draft.kind in ("table", "code") or len(draft.rows) > 4:
             continue
@@ -169,8 +171,8 @@ def heading_levels(drafts: list[Draft], fonts: Fonts, entries: list[OutlineEntry
 def _toc_level(text: str, wanted: dict[str, int]) -> int:
     if not wanted or len(text) > 300:
         return 0
-    folded = fold(text)
-    bare = fold(_LEADING_NUMBER.sub("", text, count=1))
+    folded = _fold(text)
+    bare = _fold(_LEADING_NUMBER.sub("", text, count=1))
     for title, level in wanted.items():
         if title and (
             folded == title
@@ -223,7 +225,7 @@ class Composer:
     stats: DocumentStats
     fonts: Fonts
     outline: Outline
-    sections: Sections = field(default_factory=Sections)
+    sections: _Sections = field(default_factory=_Sections)
 
     def compose(self, raw: RawPage, page: Any) -> Page:
         """The page as it will be stored. `page` is PyMuPDF's, where there may be ruled tables on it."""
@@ -231,7 +233,7 @@ class Composer:
         tables = find_ruled_tables(page, kept, self.stats.vocabulary) if page is not None and not raw.rotated else []
         drafts = self._drafts(kept, tables)
         pieces = _with_tables(drafts, tables)
-        levels = heading_levels(
+        levels = _heading_levels(
             [piece if isinstance(piece, Draft) else Draft("table", ()) for piece in pieces],
             self.fonts,
             self.outline.by_page.get(raw.number, []),
@@ -266,7 +268,7 @@ class Composer:
                 headings.append((leading, block.level, block.text[block.level + 1 :]))
             else:
                 leading = False
-        return advance(self.sections, self.outline, number, headings)
+        return _advance(self.sections, self.outline, number, headings)
 
 
 def write_blocks(
@@ -446,7 +448,7 @@ def _code_block(draft: Draft, box: Box) -> Block:
     """Monospaced rows, fenced, with the indentation they have on the page."""
     rows = draft.rows
     widths = [(line.x1 - line.x0) / len(line.text) for row in rows for line in row.lines if line.x1 > line.x0]
-    advance = max(median(widths), 0.5) if widths else 5.0
+    _advance = max(median(widths), 0.5) if widths else 5.0
     left = min(row.x0 for row in rows)
     steps = [b.middle - a.middle for a, b in pairwise(rows)]
     usual = median(steps) if steps else 0.0
@@ -454,16 +456,16 @@ def _code_block(draft: Draft, box: Box) -> Block:
     for index, row in enumerate(rows):
         if index and steps[index - 1] > 1.7 * usual > 0:
             lines.append("")
-        lines.append(_code_line(row, left, advance))
+        lines.append(_code_line(row, left, _advance))
     text = "\n".join(lines)
     longest = max((len(run) for run in _BACKTICKS.findall(text)), default=2)
     fence = "`" * (longest + 1)
     return Block("code", f"{fence}\n{text}\n{fence}", box)
 
 
-def _code_line(row: Row, left: float, advance: float) -> str:
+def _code_line(row: Row, left: float, _advance: float) -> str:
     text = ""
     for line in row.lines:
-        column = min(round((line.x0 - left) / advance), 200)
+        column = min(round((line.x0 - left) / _advance), 200)
         text += " " * max(column - len(text), 1 if text else 0) + line.text
     return text

@@ -71,7 +71,7 @@ class _NullStream(io.TextIOBase):
         return len(text)
 
 
-def suppress_messages() -> None:
+def _suppress_messages() -> None:
     """Keep every message of MuPDF and PyMuPDF away from stdout and stderr."""
     pymupdf.TOOLS.mupdf_display_errors(False)
     pymupdf.TOOLS.mupdf_display_warnings(False)
@@ -82,7 +82,7 @@ def suppress_messages() -> None:
 def open_document(path: Path) -> Any:
     """An open, readable PyMuPDF document, or a `DocumentError` that says why not."""
     _check_header(path)
-    suppress_messages()
+    _suppress_messages()
     try:
         with mupdf_errors():
             document = _open(path)

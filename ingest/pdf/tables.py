@@ -81,7 +81,7 @@ def _words(page: Any) -> list[Word]:
     return [(word[0], word[1], word[2], word[3], text) for word in raw if (text := clean_text(word[4]))]
 
 
-def _struck(grid: Grid, words: list[Word], lines: list[Line]) -> bool:
+def _struck(grid: _Grid, words: list[Word], lines: list[Line]) -> bool:
     """Whether rules run through running text: graph paper behind it, or a drawing, but no table."""
     broken = sum(any(_splits(rule, line, words) for rule in grid.upright) for line in lines)
     through = sum(
@@ -91,7 +91,7 @@ def _struck(grid: Grid, words: list[Word], lines: list[Line]) -> bool:
     return broken > 0.05 * len(lines) or through > 0.3 * len(lines)
 
 
-def _splits(rule: RulingLine, line: Line, words: list[Word]) -> bool:
+def _splits(rule: _Rule, line: Line, words: list[Word]) -> bool:
     """Whether an upright rule runs through a word of the line, or between words no wider apart than in a sentence."""
     if not (line.x0 + 2 < rule.at < line.x1 - 2 and rule.start < line.middle < rule.end):
         return False
@@ -101,7 +101,7 @@ def _splits(rule: RulingLine, line: Line, words: list[Word]) -> bool:
     return right - left < 0.4 * line.height
 
 
-def _fill(grid: Grid, words: list[Word], vocabulary: Vocabulary) -> Cells:
+def _fill(grid: _Grid, words: list[Word], vocabulary: Vocabulary) -> Cells:
     """The words in the cells they stand in."""
     placed: dict[tuple[int, int], list[Word]] = {}
     for word in words:
@@ -184,7 +184,7 @@ def _holds_all(cells: Cells, inside: list[Line]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class RulingLine:
+class _Rule:
     """A straight line: its place across, and where it begins and ends along."""
 
     at: float
@@ -193,13 +193,13 @@ class RulingLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class _Grid:
     """A ruled table's edges from left to right and top to bottom, and the rules between its cells."""
 
     xs: tuple[float, ...]
     ys: tuple[float, ...]
-    across: tuple[RulingLine, ...]
-    upright: tuple[RulingLine, ...]
+    across: tuple[_Rule, ...]
+    upright: tuple[_Rule, ...]
 
     @property
     def box(self) -> Box:
@@ -218,7 +218,7 @@ class Grid:
         return row, column
 
 
-def find_grids(drawings: Iterable[dict[str, Any]]) -> list[Grid]:
+def find_grids(drawings: Iterable[dict[str, Any]]) -> list[_Grid]:
     """The grids formed by rules that meet, from top to bottom."""
     across, upright = _rules(drawings)
     across, upright = _merged(across), _merged(upright)
@@ -228,17 +228,17 @@ def find_grids(drawings: Iterable[dict[str, Any]]) -> list[Grid]:
     return sorted((grid for grid in grids if grid), key=lambda grid: (grid.ys[0], grid.xs[0]))
 
 
-def _rules(drawings: Iterable[dict[str, Any]]) -> tuple[list[RulingLine], list[RulingLine]]:
-    across: list[RulingLine] = []
-    upright: list[RulingLine] = []
+def _rules(drawings: Iterable[dict[str, Any]]) -> tuple[list[_Rule], list[_Rule]]:
+    across: list[_Rule] = []
+    upright: list[_Rule] = []
 
     def add(x0: float, y0: float, x1: float, y1: float) -> None:
         x0, x1 = sorted((finite(x0), finite(x1)))
         y0, y1 = sorted((finite(y0), finite(y1)))
         if y1 - y0 <= _THIN and x1 - x0 > 4:
-            across.append(RulingLine((y0 + y1) / 2, x0, x1))
+            across.append(_Rule((y0 + y1) / 2, x0, x1))
         elif x1 - x0 <= _THIN and y1 - y0 > 4:
-            upright.append(RulingLine((x0 + x1) / 2, y0, y1))
+            upright.append(_Rule((x0 + x1) / 2, y0, y1))
 
     for drawing in drawings:
         stroked = "s" in drawing["type"]
@@ -255,26 +255,23 @@ def _rules(drawings: Iterable[dict[str, Any]]) -> tuple[list[RulingLine], list[R
     return across, upright
 
 
-def _merged(rules: list[RulingLine]) -> list[RulingLine]:
+def _merged(rules: list[_Rule]) -> list[_Rule]:
     """Pieces of one line put together: cells draw their own borders."""
-    merged: list[RulingLine] = []
+    merged: list[_Rule] = []
     for group in _clusters(sorted(rules, key=lambda rule: rule.at)):
         at = sum(rule.at for rule in group) / len(group)
-        start = end = None
+        pieces: list[_Rule] = []
         for rule in sorted(group, key=lambda rule: rule.start):
-            if start is None or end is None or rule.start > end + _TOUCH:
-                if start is not None and end is not None:
-                    merged.append(RulingLine(at, start, end))
-                start, end = rule.start, rule.end
+            if pieces and rule.start <= pieces[-1].end + _TOUCH:
+                pieces[-1] = _Rule(at, pieces[-1].start, max(pieces[-1].end, rule.end))
             else:
-                end = max(end, rule.end)
-        if start is not None and end is not None:
-            merged.append(RulingLine(at, start, end))
+                pieces.append(_Rule(at, rule.start, rule.end))
+        merged += pieces
     return merged
 
 
-def _clusters(rules: list[RulingLine]) -> list[list[RulingLine]]:
-    groups: list[list[RulingLine]] = []
+def _clusters(rules: list[_Rule]) -> list[list[_Rule]]:
+    groups: list[list[_Rule]] = []
     for rule in rules:
         if groups and rule.at - groups[-1][0].at <= _TOUCH:
             groups[-1].append(rule)
@@ -283,7 +280,7 @@ def _clusters(rules: list[RulingLine]) -> list[list[RulingLine]]:
     return groups
 
 
-def _components(across: list[RulingLine], upright: list[RulingLine]) -> list[tuple[list[RulingLine], list[RulingLine]]]:
+def _components(across: list[_Rule], upright: list[_Rule]) -> list[tuple[list[_Rule], list[_Rule]]]:
     """Rules that meet each other, directly or through others."""
     owner = list(range(len(across) + len(upright)))
 
@@ -298,14 +295,14 @@ def _components(across: list[RulingLine], upright: list[RulingLine]) -> list[tup
             meets = row.start - _TOUCH <= column.at <= row.end + _TOUCH
             if meets and column.start - _TOUCH <= row.at <= column.end + _TOUCH:
                 owner[find(i)] = find(j)
-    parts: dict[int, tuple[list[RulingLine], list[RulingLine]]] = {}
+    parts: dict[int, tuple[list[_Rule], list[_Rule]]] = {}
     for index, rule in enumerate([*across, *upright]):
         part = parts.setdefault(find(index), ([], []))
         part[index >= len(across)].append(rule)
     return [part for part in parts.values() if part[0] and part[1]]
 
 
-def _grid(across: list[RulingLine], upright: list[RulingLine]) -> Grid | None:
+def _grid(across: list[_Rule], upright: list[_Rule]) -> _Grid | None:
     xs = [group[0].at for group in _clusters(sorted(upright, key=lambda rule: rule.at))]
     ys = [group[0].at for group in _clusters(sorted(across, key=lambda rule: rule.at))]
     # Many tables leave their outer sides open: the rules across then say how far they reach.
@@ -316,8 +313,8 @@ def _grid(across: list[RulingLine], upright: list[RulingLine]) -> Grid | None:
         xs.append(right)
     if len(xs) < 3 or len(ys) < 3:
         return None
-    return Grid(tuple(xs), tuple(ys), tuple(across), tuple(upright))
+    return _Grid(tuple(xs), tuple(ys), tuple(across), tuple(upright))
 
 
-def _covered(rules: tuple[RulingLine, ...], at: float, along: float) -> bool:
+def _covered(rules: tuple[_Rule, ...], at: float, along: float) -> bool:
     return any(abs(rule.at - at) <= _TOUCH and rule.start - 1 <= along <= rule.end + 1 for rule in rules)

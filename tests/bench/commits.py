@@ -58,7 +58,7 @@ def head(repository: Path) -> list[Commit]:
     if done.returncode:
         return []
     with find_repository(repository).borrowed() as git:
-        return list(read_commits(git, reachable(git, [done.stdout.strip()]).shas))
+        return list(read_commits(git, reachable(git, [done.stdout.strip()])[0]))
 
 
 def _found(encoder: TextEncoder, commits: Sequence[Commit], folder: Path) -> None:

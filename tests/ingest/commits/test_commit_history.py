@@ -35,9 +35,9 @@ def history(folder: Path) -> list[Commit]:
     """The newest first."""
     repository = find_repository(folder)
     with repository.borrowed() as git:
-        found = reachable(git, repository.tips)
-        assert not found.problem
-        return list(read_commits(git, found.shas))
+        shas, problem = reachable(git, repository.tips)
+        assert not problem
+        return list(read_commits(git, shas))
 
 
 def test_a_commit_has_its_message_author_time_files_numbers_and_functions(tmp_path: Path) -> None:
