@@ -284,6 +284,7 @@ def finish(work: Account, outcome: FileOutcome) -> None:
     work.observer.on_file(outcome)
 
 
+# A file needs nothing, a new name, or to be read. What earlier runs gave up of its content is carried along.
 def plan(catalog: Catalog, path: Path, again: Container[str] = (), *, retry: bool = False) -> FileOutcome | ToRead:
     """Settle a file whose content is known, at once; otherwise say that it must be read. `again`: documents with pages
     to try again; `retry`: so is whatever waits."""

@@ -372,7 +372,11 @@ def _name(unit: Unit, place: FilePlace) -> str:
 
 
 def _seen(unit: Unit, place: FilePlace) -> str:
-    """Name, docstring, and the beginning of the code without it and without types."""
+    """Name, docstring, and the beginning of the code without it and without types.
+
+    Measured: the name in whole words with its class, a text of its own, is worth half of what the code says, and code
+    beyond the first lines adds nothing (tests/bench/RETRIEVAL.md).
+    """
     told = f"{' '.join(unit.docstring.split())[:_DOCSTRING_SEEN]}\n" if unit.docstring else ""
     said = {line.strip(_MARKS) for line in unit.docstring.split("\n")}
     lines = (line.strip() for line in _ANNOTATION.sub("", unit.text[: 4 * _LONGEST_WORDS]).split("\n"))

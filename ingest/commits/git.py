@@ -1,8 +1,13 @@
-"""A repository that somebody else may have made: where its objects are, and git run over them without its settings.
+"""The commits of a repository that somebody else may have made, read by one git for many of them, as they come.
 
 git can be told by a repository's own config to start programs and to fetch what is missing. So its place and its
 branches are asked for with all of that switched off; commits are read from a folder of our own that borrows its
 objects, in which its config, hooks, attributes and remotes do not exist.
+
+git writes for each commit a mark that nobody can foresee, the fields, and then numbers and patch. From the patch comes
+what a change was about: the functions its hunks lie in or begin, and the words of its lines. What one commit may take
+of memory is bounded; of a longer one the end is not looked at. Where git dies of a damaged object, the commit at hand
+is read again with less, and those after it as ever.
 """
 
 from __future__ import annotations

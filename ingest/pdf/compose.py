@@ -1,6 +1,7 @@
-"""A document's sections: its outline (bookmarks), as far as it can be believed, and which drafts are headings.
+"""One raw page to one `Page`: order, paragraphs, headings, tables, lists, code, pictures, section.
 
-The outline gives a heading's level where it names it, else the font does.
+A block is written from drafts: its markdown, and its box as fractions of the page. The outline (bookmarks), as far as
+it can be believed, gives a heading's level where it names it, else the font does.
 """
 
 from __future__ import annotations

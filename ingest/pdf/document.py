@@ -1,9 +1,12 @@
-"""Lines of a paragraph as one text: a word cut by a hyphen at a line's end is put together, a compound keeps it.
+"""What must be known of the whole document before a page can be written: words, font sizes, headers and footers.
 
-The document itself decides, by how it spells the word, or one of its forms, elsewhere. Where it does not say, three
-things do: whether the word is a common one, whether this document cuts words at all (one set without hyphenation has
-only compounds at its line ends), and whether both halves are words. Measured on 43 documents with 954 cuts whose
-answer is known from elsewhere in them and was hidden: 98.5 % right.
+Everything here is bounded: a document of thousands of pages costs no more than one of fifty.
+
+Lines of a paragraph become one text: a word cut by a hyphen at a line's end is put together, a compound keeps it. The
+document itself decides, by how it spells the word, or one of its forms, elsewhere. Where it does not say, three things
+do: whether the word is a common one, whether this document cuts words at all (one set without hyphenation has only
+compounds at its line ends), and whether both halves are words. Measured on 43 documents with 954 cuts whose answer is
+known from elsewhere in them and was hidden: 98.5 % right.
 """
 
 from __future__ import annotations
@@ -242,7 +245,12 @@ def _last_alone(page: RawPage) -> Line | None:
 
 @dataclass(slots=True)
 class HeadersFooters:
-    """Counts margin lines over the document."""
+    """Counts margin lines over the document, and leaves those out that run through it.
+
+    Only lines in the page's margin bands are ever left out, and only when they repeat: the same text, digits aside, on
+    a third of the odd or even pages, or a number that keeps pace with the page's own. A mark of classification
+    ("Confidential") stays where it first stands, because it says something of the document.
+    """
 
     pages: list[int] = field(default_factory=lambda: [0, 0])  # even, odd
     repeats: tuple[Counter[Key], Counter[Key]] = field(default_factory=lambda: (Counter(), Counter()))

@@ -1,4 +1,4 @@
-"""The one door to PyMuPDF: opening, its errors, keeping its messages off the terminal, and pages as pixels."""
+"""The one door to PyMuPDF: opening, its errors, keeping its messages off the terminal, a page's lines and pixels."""
 
 from __future__ import annotations
 
@@ -299,7 +299,11 @@ def _named(font: str) -> tuple[bool, bool]:
 
 
 class _DrawingDevice(_mupdf.FzDevice2):  # type: ignore[misc]  # an untyped base
-    """Counts what is painted, and stops the page's run when it has seen enough."""
+    """Counts what is painted, and stops the page's run when it has seen enough.
+
+    PyMuPDF's `get_bboxlog` tells the same, but also of every piece of text, and keeps it all: slower, and without bound
+    on a page of millions of strokes.
+    """
 
     def __init__(self, cookie: Any) -> None:
         super().__init__()

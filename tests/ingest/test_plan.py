@@ -1,4 +1,4 @@
-"""What a file needs: nothing, a name, or to be read."""
+"""What a file needs: nothing, a name, or to be read. Its ordinary life is in test_ingest_run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import pytest
 from ingest.pdf import READER_VERSION
 from ingest.report import FileOutcome
 from ingest.run import ToRead, plan
-from ingest.scan import hash_of, stamp_of
 from research.records import DocumentInfo, Page
 from research.store import Catalog, IndexPaths, add_document, all_documents, paths_of
 
@@ -39,39 +38,6 @@ def _outcome(catalog: Catalog, path: Path) -> FileOutcome:
     outcome = plan(catalog, path)
     assert isinstance(outcome, FileOutcome)
     return outcome
-
-
-def test_an_unknown_file_is_to_be_read(catalog: Catalog, tmp_path: Path) -> None:
-    path = _file(tmp_path / "a.pdf", "walrus")
-    step = plan(catalog, path)
-    assert step == ToRead(path, stamp_of(path), hash_of(path), replaces=False)
-
-
-def test_a_known_file_is_unchanged_by_its_stamp_and_then_by_its_content(catalog: Catalog, tmp_path: Path) -> None:
-    path = _file(tmp_path / "a.pdf", "walrus")
-    doc_id = _add(catalog, path)
-    assert _outcome(catalog, path) == FileOutcome(str(path), "unchanged", doc_id)
-    _file(path, "walrus")  # written again
-    assert _outcome(catalog, path) == FileOutcome(str(path), "unchanged", doc_id)
-
-
-def test_a_changed_file_replaces(catalog: Catalog, tmp_path: Path) -> None:
-    path = _file(tmp_path / "a.pdf", "walrus")
-    _add(catalog, path)
-    step = plan(catalog, _file(path, "penguin"))
-    assert isinstance(step, ToRead)
-    assert step.replaces
-
-
-def test_a_moved_file_is_renamed_and_a_second_one_is_a_copy(catalog: Catalog, tmp_path: Path) -> None:
-    path = _file(tmp_path / "a.pdf", "walrus")
-    doc_id = _add(catalog, path)
-    moved = path.rename(tmp_path / "b.pdf")
-    assert _outcome(catalog, moved).result == "renamed"
-    copy = _file(tmp_path / "c.pdf", "walrus")
-    assert _outcome(catalog, copy).result == "copy"
-    assert [document.filename for document in all_documents(catalog)] == ["b.pdf"]
-    assert paths_of(catalog, doc_id) == [str(moved), str(copy)]
 
 
 def test_a_file_that_vanished_since_it_was_seen_fails_alone(catalog: Catalog, tmp_path: Path) -> None:
