@@ -40,7 +40,7 @@ def chunk_page(
     count: Count,
     window: int = 256,
 ) -> list[Chunk]:
-    """The page's passages in reading order; no non-blank character of a block is left out, none is empty.
+    """Cut a page into passages in reading order; no non-blank character of a block is left out, none is empty.
 
     `count` gives a text's tokens without special ones.
     """
@@ -54,7 +54,8 @@ def chunk_page(
 
 
 def context_line(title: str, sections: list[str], count: Count, limit: int) -> str:
-    """Title and sections as one line of at most `limit` tokens; the innermost section and the title stay longest."""
+    """Join title and sections to one line of at most `limit` tokens; the innermost section and the title stay
+    longest."""
     names = [" ".join(name.split()) for name in (title, *sections)]
     parts = [name for i, name in enumerate(names) if name and name not in names[:i]]
     room = limit

@@ -150,8 +150,8 @@ def _fills(catalog: Catalog, encoder: OpenAIEncoder) -> bool:
 
 
 def choose_text_encoder(catalog: Catalog, settings: Settings, observer: Observer) -> str:
-    """The full name of the encoder the user names, else of the index's own, else of the embedded one. An index's own
-    that the user has not allowed is refused: another in its place would embed everything anew, unasked."""
+    """Return the full name of the encoder the user names, else of the index's own, else of the embedded one. An index's
+    own that the user has not allowed is refused: another in its place would embed everything anew, unasked."""
     known = chunk_vectors.encoder_of(catalog)
     if settings.text_encoder:
         name = identify_text_encoder(settings.text_encoder, fetching=lambda model: _note_fetching(model, observer))
@@ -164,8 +164,8 @@ def choose_text_encoder(catalog: Catalog, settings: Settings, observer: Observer
 
 
 def encoder_for_items(catalog: Catalog, settings: Settings, observer: Observer, what: str) -> RunEncoder:
-    """The one that the index has, else the one that the user names. Where these differ, documents would have to be
-    embedded anew, which is for an ingest of documents to do."""
+    """Take the encoder that the index has, else the one that the user names. Where these differ, documents would have
+    to be embedded anew, which is for an ingest of documents to do."""
     known = chunk_vectors.encoder_of(catalog)
     name = choose_text_encoder(catalog, settings, observer)
     if known and known != name:
@@ -174,7 +174,7 @@ def encoder_for_items(catalog: Catalog, settings: Settings, observer: Observer, 
 
 
 def embed_items(catalog: Catalog, kind: str, encoder: RunEncoder, observer: Observer) -> int:
-    """How many items were given their vectors."""
+    """Give vectors to the items of a kind that have none; return how many."""
     numbers = numbers_without_vectors(catalog, kind, encoder.name)
     if not numbers:
         return 0

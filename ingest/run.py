@@ -187,7 +187,7 @@ def _choose_encoders(work: Work) -> None:
 
 
 def report_scan(work: Account, found: Scanned[Any]) -> None:
-    """What the search came upon and did not bring."""
+    """Note what the search came upon and did not bring."""
     work.summary.links_not_followed += map(to_utf8, found.external_links)
     work.summary.dangling_links += map(to_utf8, found.dangling_links)
     kinds = sorted(found.passed_over.items(), key=lambda kind: (-kind[1], kind[0]))

@@ -48,7 +48,7 @@ class Scanned(Generic[File]):
 
 
 def scan(paths: Sequence[Path], *, follow_links: bool = False) -> Scanned[Path]:
-    """The PDFs to ingest: files as given, folders searched to the bottom. Each file once, in a stable order.
+    """Find the PDFs to ingest: files as given, folders searched to the bottom. Each file once, in a stable order.
 
     Links that leave the folder they stand in are followed only with `follow_links`; a link to a file that is there
     anyway adds nothing. Folders that cannot be read are told.
@@ -60,7 +60,7 @@ def scan(paths: Sequence[Path], *, follow_links: bool = False) -> Scanned[Path]:
 
 
 def no_files(paths: Sequence[Path], found: Scanned[Path]) -> NothingFoundError:
-    """What there is to say of paths that hold no PDF."""
+    """Say what is wrong with paths that hold no PDF."""
     hint = "ctx reads files whose name ends in .pdf"
     if found.external_links:
         hint = "its links lead elsewhere; take them with --follow-links"
@@ -152,7 +152,7 @@ class _Search:
 
 
 def path_problem(path: Path) -> UsageError | None:
-    """What is wrong with a path that was given, if it is neither a file nor a folder."""
+    """Say what is wrong with a path that was given, if it is neither a file nor a folder."""
     try:
         if path.is_dir() or path.is_file():
             return None
@@ -165,7 +165,7 @@ def path_problem(path: Path) -> UsageError | None:
 
 
 def stamp_of(path: Path) -> FileStamp:
-    """The file's identity now. Raises `DocumentError` if it cannot be reached."""
+    """Take a file's identity as it is now. Raises `DocumentError` if it cannot be reached."""
     try:
         status = path.stat()
     except OSError as error:
@@ -175,7 +175,7 @@ def stamp_of(path: Path) -> FileStamp:
 
 
 def hash_of(path: Path) -> str:
-    """SHA-256 of the content."""
+    """Return the SHA-256 of the content."""
     digest = hashlib.sha256()
     try:
         with open(path, "rb", opener=_open_without_waiting) as file:
@@ -189,7 +189,7 @@ def hash_of(path: Path) -> str:
 
 
 def to_utf8(path: Path | str) -> str:
-    """A path as text that a database and a terminal can hold, even where its bytes are no valid text."""
+    """Write a path as text that a database and a terminal can hold, even where its bytes are no valid text."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
@@ -207,14 +207,14 @@ def _unreadable(error: OSError) -> DocumentError:
 
 
 def folders_of(files: Iterable[str]) -> dict[str, Identity]:
-    """The folders above these files, as they are now."""
+    """Return the folders above files, as they are now."""
     folders = {str(folder) for file in files for folder in Path(file).parents}
     found = {folder: _identity(folder) for folder in folders}
     return {folder: identity for folder, identity in found.items() if identity is not None}
 
 
 def folder_above(path: str) -> str:
-    """The nearest folder above a lost file that is there; empty if a link stands in between that leads nowhere."""
+    """Find the nearest folder above a lost file that is there; empty if a link stands in between that leads nowhere."""
     at = path
     while found_at(at) is None:
         if os.path.islink(at):  # noqa: PTH114  a stored text
@@ -224,7 +224,7 @@ def folder_above(path: str) -> str:
 
 
 def removable(lost: Iterable[str], known: Mapping[str, Identity]) -> tuple[list[str], list[str]]:
-    """Of lost files those that may be removed, and the folders that keep the others: they look unmounted."""
+    """Tell of lost files those that may be removed, and the folders that keep the others: they look unmounted."""
     above = {path: folder_above(path) for path in lost}
     empty = {folder for folder in above.values() if _looks_unmounted(folder, known)}
     return [path for path, folder in above.items() if folder not in empty], sorted(empty)
@@ -280,7 +280,7 @@ class PdfFilter:
 
 
 def changes(folders: Sequence[Path], wanted: PdfFilter, *, poll: bool = False) -> Iterator[None]:
-    """One step as soon as the folders are watched, for what happened before; then one whenever something has changed
+    """Yield as soon as the folders are watched, for what happened before; then one whenever something has changed
     and come to rest. Ends never; Ctrl-C is the caller's.
 
     `poll` looks every few hundred milliseconds instead of being told by the system: for network drives.

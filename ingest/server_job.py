@@ -128,7 +128,7 @@ class _LogLines(logging.Handler):
 
 
 def run(request: Mapping[str, Any], send: Callable[..., None]) -> None:
-    """One ingest, told by `send(event, …)`. The last event is `done` or `failed`."""
+    """Run one ingest, told by `send(event, …)`. The last event is `done` or `failed`."""
     summary = IngestSummary()
     try:
         paths = [Path(each) for each in request["paths"]]
@@ -167,8 +167,8 @@ def _ingest(index: IndexPaths, paths: Sequence[Path], settings: Settings, send: 
 
 
 def bounded(summary: dict[str, Any]) -> dict[str, Any]:
-    """A summary that can be kept: of a long list the first entries, of files the failed ones before others. `cut` says
-    of which list, and how many there were."""
+    """Cut a summary to what can be kept: of a long list the first entries, of files the failed ones before others.
+    `cut` says of which list, and how many there were."""
     cut = {
         name: len(value) for name, value in summary.items() if isinstance(value, list) and len(value) > _MOST_ENTRIES
     }

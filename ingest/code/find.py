@@ -56,7 +56,7 @@ class SourceFile:
 
 
 def find_code(paths: Sequence[Path], *, follow_links: bool = False) -> Scanned[SourceFile]:
-    """Files as given, folders searched to the bottom, each file once and in a stable order."""
+    """Find the source files: as given, or in folders to the bottom; each once and in a stable order."""
     walk = _Walk(follow_links)
     for path in paths:
         walk.add(path)

@@ -321,7 +321,7 @@ class FilePlace:
 
 
 def items_of(units: Iterable[Unit], place: FilePlace) -> Iterator[NewItem]:
-    """Each under a key of its own: what a file defines twice under one name is counted."""
+    """Make items of the units of a file. What it defines twice under one name is counted in the key."""
     seen: Counter[str] = Counter()
     for unit in units:
         name = "" if unit.type == "module" else unit.qualified_name
@@ -385,12 +385,12 @@ def _seen(unit: Unit, place: FilePlace) -> str:
 
 
 def apart(name: str) -> str:
-    """The words of an identifier as it writes them, in small letters."""
+    """Split an identifier into its words, in small letters."""
     return " ".join(_CAMEL.sub(" ", re.sub(r"[\W_]+", " ", name)).lower().split())
 
 
 def spelled(name: str) -> str:
-    """The same in whole words."""
+    """Split an identifier into words and write short ones out."""
     if name in _SPELLING["special"]:
         return str(_SPELLING["special"][name])
     return " ".join(_IN_FULL.get(word, word) for word in apart(name).split())

@@ -88,7 +88,7 @@ class ReadFile:
 
 
 def read_code(path: Path) -> ReadFile:
-    """Raises `DocumentError` if it cannot be read."""
+    """Take a source file apart. Raises `DocumentError` if it cannot be read."""
     data = _bytes_of(path)
     digest, language = hashlib.sha256(data).hexdigest(), language_of(path.name)
     text = decode(data)
@@ -138,7 +138,7 @@ def _bytes_of(path: Path) -> bytes:
 
 
 def decode(data: bytes) -> str:
-    """Text of any encoding that source files have; empty-handed it is Latin-1, in which every byte is a character."""
+    """Decode any encoding that source files have; empty-handed it is Latin-1, in which every byte is a character."""
     for mark, encoding in _BOMS:
         if data.startswith(mark):
             return _clean(data.decode(encoding, "replace"))
@@ -149,7 +149,7 @@ def decode(data: bytes) -> str:
 
 
 def unwanted(data: bytes, text: str, *, has_long_lines: bool = False) -> str:
-    """Why a file is passed over; empty if it is not. `has_long_lines`: its kind may."""
+    """Say why a file is passed over; empty if it is not. `has_long_lines`: its kind may."""
     if _is_binary(data):
         return BINARY
     if any(_SAID.match(line[:_SAID_WITHIN]) for line in text[:_HEAD].splitlines()[:_TOP] if _COMMENTED.match(line)):
@@ -189,8 +189,8 @@ def _redactor() -> BaseRedactor:
 
 
 def mask(text: str, quoted: Sequence[tuple[int, int]] | None = None) -> tuple[str, int]:
-    """The text with `<KIND>` for each secret, in as many lines, and how many there were. `quoted`: where strings and
-    comments are, as characters; None: anything may be a value."""
+    """Return the text with `<KIND>` for each secret, in as many lines, and how many there were. `quoted`: where strings
+    and comments are, as characters; None: anything may be a value."""
     found = _redactor().find(text)
     if quoted is not None and found:
         marked = [(start, end) for start, end, _ in find_keys(text)]
@@ -225,7 +225,7 @@ class Unit:
 
 
 def units_of(source: bytes, parsed: Parsed, language: str, module: str) -> list[Unit]:
-    """The pieces of a file that was taken apart. `module` is what it is called itself."""
+    """Make the pieces of a file that was taken apart. `module` is what it is called itself."""
     statements = [(text, _bound(text)) for start, end in parsed.imports if (text := _one_line(source[start:end]))]
     units = [
         _unit(source, each, parsed.definitions, statements, language)
@@ -237,7 +237,7 @@ def units_of(source: bytes, parsed: Parsed, language: str, module: str) -> list[
 
 
 def text_units(text: str, module: str) -> list[Unit]:
-    """The pieces of any other file: some lines each, ending at an empty one where there is one."""
+    """Make the pieces of any other file: some lines each, ending at an empty one where there is one."""
     lines = text.splitlines(keepends=True)
     units: list[Unit] = []
     start = 0

@@ -113,7 +113,7 @@ class Git:
 
 
 def find_repository(path: Path) -> Repository:
-    """The repository that a folder is or lies in. Raises CtxError: none there, somebody else's, damaged."""
+    """Find the repository that a folder is or lies in. Raises CtxError: none there, somebody else's, damaged."""
     if not path.is_dir():
         what = "is no folder" if path.exists() else "does not exist"
         raise UsageError(f"{path} {what}", hint="name the folder of a git repository: ctx ingest --commits REPO")
@@ -178,7 +178,7 @@ def _refusal(path: Path, said: str) -> CtxError:
 
 
 def words_of(said: str) -> str:
-    """What git said on stderr, in a line."""
+    """Shorten what git said on stderr to a line."""
     return phrase(said.replace("fatal: ", "").replace("error: ", ""))[:_MOST_SAID] or "it says nothing"
 
 
@@ -267,7 +267,7 @@ def reachable(git: Git, tips: Sequence[str]) -> tuple[list[str], str]:
 
 
 def read_commits(git: Git, shas: Sequence[str]) -> Iterator[Commit]:
-    """Each of these that can be read, in order."""
+    """Read those of the commits that can be read, in order."""
     left, deaths, level = list(shas), 0, 0
     while left:
         given, alive = left[:_AT_ONCE], True
@@ -446,7 +446,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def function_names(patch: bytes) -> list[str]:
-    """Each once, in the order of the patch."""
+    """Return the functions that a patch changes, each once, in its order."""
     headers = (_function_name(found.decode("utf-8", "replace")) for found in _HUNK.findall(patch))
     begun = (found.decode() for found in _BEGUN.findall(patch))
     names = dict.fromkeys(name for each in (headers, begun) for name in each if 1 < len(name) <= _LONGEST_NAME)
@@ -454,7 +454,8 @@ def function_names(patch: bytes) -> list[str]:
 
 
 def changed_words(patch: bytes) -> list[str]:
-    """The words of lines that came or went, the most frequent first. No line that might tell a secret is among them."""
+    """Return the words of lines that came or went, the most frequent first. No line that might tell a secret is among
+    them."""
     counts: Counter[bytes] = Counter()
     for line in _changed_lines(patch):
         counts.update(list(dict.fromkeys(word.lower() for word in _WORD.findall(line))))  # in order: no set

@@ -199,8 +199,8 @@ def _is_there(path: Path) -> bool:
 
 
 def commit_items(commits: Iterable[Commit], redactor: SafeRedactor, *, subjects: bool = True) -> Iterator[NewItem]:
-    """What can be made safe of each: a message whose redaction fails is left out of its commit. `subjects`: whether
-    what is searched has the first line of messages; the bench asks with it."""
+    """Make items of what can be made safe of each commit: a message whose redaction fails is left out of its commit.
+    `subjects`: whether what is searched has the first line of messages; the bench asks with it."""
     for commit in commits:
         author, message = redactor.redact_all([commit.author, commit.message]).texts
         yield _item(commit, author or "", message or "", subjects=subjects)

@@ -31,7 +31,7 @@ _BROKEN = re.compile(
 
 
 def choose_engine(wanted: str = "auto", *, language: str = "") -> OcrEngine:
-    """The engine asked for, or with "auto" tesseract where it works and rapidocr where not.
+    """Return the engine asked for, or with "auto" tesseract where it works and rapidocr where not.
 
     `language` is tesseract's ("eng", "deu+eng") and needs tesseract: rapidocr has one model and cannot be told.
     Raises `CtxError` with the command that installs what is missing.
@@ -65,7 +65,7 @@ class OcrNeed:
 
 
 def ocr_need(page: Page, *, force: bool = False) -> OcrNeed | None:
-    """What OCR should read of a page, or None. A page that could not be read is left alone: it may hang again."""
+    """Tell what OCR should read of a page, or None. A page that could not be read is left alone: it may hang again."""
     if page.error:
         return None
     if force:
@@ -82,7 +82,8 @@ def ocr_need(page: Page, *, force: bool = False) -> OcrNeed | None:
 
 
 def count_broken(text: str) -> int:
-    """Characters that stand for glyphs nobody mapped: U+FFFD, private use, control; white space is none of them."""
+    """Count characters that stand for glyphs nobody mapped: U+FFFD, private use, control; white space is none of
+    them."""
     return len(_BROKEN.findall(text))
 
 

@@ -74,7 +74,7 @@ class OcrEngine(Protocol):
 
 
 def grey(image: Image.Image, longest: int = MAX_SIDE) -> Image.Image:
-    """The image in grey, transparent parts white, no side longer than `longest`."""
+    """Make an image grey, transparent parts white, no side longer than `longest`."""
     if image.has_transparency_data:
         shown = image.convert("RGBA")
         image = Image.new("RGBA", shown.size, "white")
@@ -130,12 +130,12 @@ def _score(lines: Lines) -> float:
 
 
 def in_reading_order(lines: list[OcrLine], size: tuple[int, int]) -> list[OcrLine]:
-    """The lines of an image of `size` pixels, as a person reads them."""
+    """Order the lines of an image of `size` pixels as a person reads them."""
     return [lines[piece.block] for region in regions(lines, size) for row in region for piece in row.lines]
 
 
 def regions(lines: list[OcrLine], size: tuple[int, int]) -> list[list[Row]]:
-    """Columns and other parts of the page in reading order, each a list of rows from top to bottom."""
+    """Find columns and other parts of the page in reading order, each a list of rows from top to bottom."""
     if lines and lines[0].turn:
         turn = lines[0].turn
         lines = [replace(line, box=turned_back(line.box, 360 - turn)) for line in lines]
@@ -194,7 +194,7 @@ def _weighted_median(values: list[tuple[float, int]]) -> float:
 
 
 def mean_confidence(lines: list[OcrLine]) -> float:
-    """Over all characters; 1 where there are none."""
+    """Weigh confidence by characters; 1 where there are none."""
     characters = sum(len(line.text) for line in lines)
     return sum(line.confidence * len(line.text) for line in lines) / characters if characters else 1.0
 
@@ -206,7 +206,7 @@ def _is_tall(line: OcrLine, size: tuple[int, int]) -> bool:
 
 
 def lines_on_page(lines: list[OcrLine], box: Box) -> list[OcrLine]:
-    """Lines of a picture that stands in `box`, placed on its page."""
+    """Place the lines of a picture that stands in `box` on its page."""
     return [replace(line, box=rounded(placed(line.box, box))) for line in lines]
 
 

@@ -79,7 +79,7 @@ def read_page(page: Page, need: OcrNeed, render: Render, engine: OcrEngine) -> O
 
 
 def blocks_of(lines: list[OcrLine], size: tuple[int, int]) -> list[Block]:
-    """Paragraphs, lists and rows of a page's lines, in reading order. `size` is the image's, in pixels."""
+    """Make paragraphs, lists and rows of a page's lines, in reading order. `size` is the image's, in pixels."""
     vocabulary = Vocabulary()
     vocabulary.add(line.text for line in lines)
     return [

@@ -69,7 +69,7 @@ def _shorten(title: str) -> str:
 
 
 def read_outline(document: Any, num_pages: int) -> Outline:
-    """The outline, without entries that point nowhere or say nothing."""
+    """Read the outline, without entries that point nowhere or say nothing."""
     try:
         with mupdf_errors():
             raw = document.get_toc(simple=True)

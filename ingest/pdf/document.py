@@ -126,7 +126,7 @@ class Vocabulary:
 
 
 def join_lines(lines: Iterable[str], vocabulary: Vocabulary | None = None) -> str:
-    """Lines of one paragraph as one line. A word cut by a hyphen is put together again; a compound keeps it."""
+    """Join the lines of a paragraph. A word cut by a hyphen is put together again; a compound keeps it."""
     vocabulary = vocabulary or Vocabulary()
     parts: list[str] = []
     for line in lines:

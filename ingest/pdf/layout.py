@@ -25,7 +25,7 @@ _MIN_SIDE = 3  # lines on each side of a gutter
 
 
 def reading_order(lines: list[Line]) -> list[Region]:
-    """The lines in regions, in the order a person reads them."""
+    """Part lines into regions, in the order a person reads them."""
     upright = [line for line in lines if line.upright]
     turned = [line for line in lines if not line.upright]
     if _is_vertical_script(lines) or len(turned) > len(upright) or len(lines) > _MAX_LINES:

@@ -80,7 +80,7 @@ def same_row(a: Line, b: Line) -> bool:
 
 
 def clean_text(raw: str) -> str:
-    """One line's text: no control, zero-width or bidi characters, single spaces, NFC, ligatures spelt out."""
+    """Clean one line's text: no control, zero-width or bidi characters, single spaces, NFC, ligatures spelt out."""
     if raw.isascii() and raw.isprintable():
         return _RUN_OF_SPACES.sub(" ", raw).strip()
     text = unicodedata.normalize("NFC", _SURROGATES.sub("\ufffd", raw.translate(_TABLE)))
@@ -88,7 +88,7 @@ def clean_text(raw: str) -> str:
 
 
 def clean_code(raw: str) -> str:
-    """Like `clean_text`, but spaces keep their number: in code they mean something."""
+    """Clean as `clean_text` does, but spaces keep their number: in code they mean something."""
     if raw.isascii() and raw.isprintable():
         return raw.rstrip()
     text = _SURROGATES.sub("\ufffd", raw.replace("\t", "    ").translate(_TABLE))
@@ -103,5 +103,5 @@ def is_rtl(text: str) -> bool:
 
 
 def alnum_count(text: str) -> int:
-    """How many letters and digits a text holds: the measure of what is lost or kept."""
+    """Count the letters and digits of a text: the measure of what is lost or kept."""
     return sum(map(str.isalnum, text))

@@ -52,7 +52,7 @@ class MupdfError(Exception):
 
 @contextmanager
 def mupdf_errors() -> Iterator[None]:
-    """Stands around calls of PyMuPDF and nothing else: what it raises on bad input comes out as `MupdfError`.
+    """Stand around calls of PyMuPDF and nothing else: what it raises on bad input comes out as `MupdfError`.
 
     What was raised in our own code (a misspelt attribute, a page that is None) goes through as it is.
     """
@@ -80,7 +80,7 @@ def _suppress_messages() -> None:
 
 
 def open_document(path: Path) -> Any:
-    """An open, readable PyMuPDF document, or a `DocumentError` that says why not."""
+    """Open a document with PyMuPDF, or raise a `DocumentError` that says why not."""
     _check_header(path)
     _suppress_messages()
     try:
@@ -103,7 +103,7 @@ def open_document(path: Path) -> Any:
 
 
 def load_page(document: Any, number: int) -> Any:
-    """PyMuPDF's own page, 1-based. Raises `MupdfError`."""
+    """Load PyMuPDF's own page, 1-based. Raises `MupdfError`."""
     with mupdf_errors():
         return document[number - 1]
 
@@ -143,12 +143,12 @@ def _check_document(document: Any) -> None:
 
 
 def finite(value: float) -> float:
-    """A coordinate to calculate with: broken files hold NaN and infinity."""
+    """Make a coordinate one to calculate with: broken files hold NaN and infinity."""
     return value if math.isfinite(value) else 0.0
 
 
 def raster(page: Any, *, longest: int, box: Box | None = None, grey: bool = False) -> Image.Image | None:
-    """A page, or the part of it in `box`, with its longest side `longest` pixels. None if it cannot be drawn.
+    """Draw a page, or the part of it in `box`, with its longest side `longest` pixels. None if it cannot be drawn.
 
     Scaled by the longest side, whatever the page measures, so that no page can ask for more memory.
     """
@@ -362,7 +362,7 @@ class _DrawingDevice(_mupdf.FzDevice2):  # type: ignore[misc]  # an untyped base
 
 
 def find_drawings(page: Any, width: float, height: float) -> tuple[tuple[Box, ...], bool, bool]:
-    """The pictures worth counting, as displayed; whether enough rules are drawn for a table to be likely; and
+    """Find the pictures worth counting, as displayed; whether enough rules are drawn for a table to be likely; and
     whether anything at all is drawn."""
     cookie = _mupdf.FzCookie()
     device = _DrawingDevice(cookie)

@@ -139,13 +139,13 @@ class Draft:
 
 
 def marker_of(text: str) -> str:
-    """The list marker a text begins with, its white space included; empty where there is none."""
+    """Return the list marker a text begins with, its white space included; empty where there is none."""
     match = _BULLET.match(text) or _NUMBERED.match(text) or _LETTERED.match(text)
     return match.group() if match else ""
 
 
 def draft_region(rows: list[Row], *, code: bool) -> list[Draft]:
-    """The drafts of one region, from top to bottom."""
+    """Make the drafts of one region, from top to bottom."""
     if not rows:
         return []
     leading = _leading(rows)

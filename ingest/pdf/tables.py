@@ -42,7 +42,7 @@ class RuledTable:
 
 
 def find_ruled_tables(page: Any, lines: list[Line], vocabulary: Vocabulary) -> list[RuledTable]:
-    """The sensible ruled tables of a page, from top to bottom. Drawings that cannot be read hold none."""
+    """Find the sensible ruled tables of a page, from top to bottom. Drawings that cannot be read hold none."""
     try:
         with mupdf_errors():
             # One path may hold millions of strokes, and each would become an object.
@@ -219,7 +219,7 @@ class _Grid:
 
 
 def find_grids(drawings: Iterable[dict[str, Any]]) -> list[_Grid]:
-    """The grids formed by rules that meet, from top to bottom."""
+    """Find the grids formed by rules that meet, from top to bottom."""
     across, upright = _rules(drawings)
     across, upright = _merged(across), _merged(upright)
     if not 2 <= len(across) <= _MAX_RULES or not 1 <= len(upright) <= _MAX_RULES:
