@@ -34,11 +34,9 @@ from research.store import Told, get_memories, list_memories, memory_writes, num
 from research.text import storable, stored_time
 
 if TYPE_CHECKING:
-    import sqlite3
-
     from research.answer import Reading
     from research.sources import Embedded, MemoriesSource
-    from research.store import Catalog, Reader
+    from research.store import Catalog, Reader, Writer
 
 _USED_SECONDS = 60.0  # after which it is written what was recalled
 _WAIT = 0.1  # seconds for whoever writes at this moment
@@ -290,7 +288,7 @@ class Memories:
             if not left or fresh is None or time.monotonic() > until:
                 return left
 
-    def _upkeep(self, connection: sqlite3.Connection, owner: str, now: datetime, *, all_of_it: bool = False) -> None:
+    def _upkeep(self, connection: Writer, owner: str, now: datetime, *, all_of_it: bool = False) -> None:
         """What every write does beside its own: what has expired goes, what was recalled is noted."""
         at = stored_time(now)
         while numbers := memory_writes.expired(connection, owner, at, memory_writes.A_STEP):
@@ -330,7 +328,7 @@ def _told(new: NewMemory) -> Told:
     )
 
 
-def _forget(connection: sqlite3.Connection, owner: str, numbers: list[int], gone: list[str], made: list[str]) -> None:
+def _forget(connection: Writer, owner: str, numbers: list[int], gone: list[str], made: list[str]) -> None:
     """These, and what was made from them; the ids of both are added."""
     summaries = memory_writes.summaries_of(connection, owner, numbers)
     gone += memory_writes.forget(connection, owner, numbers)

@@ -14,7 +14,6 @@ A process that is killed in between leaves an entry behind the head, which is so
 from __future__ import annotations
 
 import re
-import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -43,11 +42,11 @@ from research.governance.audit_chain import (
 )
 from research.reports import Check
 from research.settings import Settings
-from research.store import ACCEPTED, ACCESS, CHECKPOINT, RESTART, AuditRow, IndexPaths, index_id
+from research.store import ACCEPTED, ACCESS, CHECKPOINT, RESTART, AuditRow, DriverError, IndexPaths, index_id
 from research.store import governance as rows
 
 if TYPE_CHECKING:
-    from research.store import Catalog
+    from research.store import Catalog, Writer
 
 MOST_REFS = 1000
 _LONGEST_REF = 1000
@@ -120,7 +119,7 @@ class Audit:
                 return verify_chain(reader, files, sign, head, newest)
         except CtxError as error:
             return unverifiable(f"the audit cannot be verified: {error.message}")
-        except sqlite3.Error:
+        except DriverError:
             return unverifiable("the audit cannot be verified: the catalog cannot be read where it stands")
 
     def accept(self, by: Principal) -> Verification:
@@ -172,7 +171,7 @@ class Audit:
                 files.write_head(sign, before)
             return made
 
-    def _remove_old(self, connection: sqlite3.Connection, sign: Sign, index: str) -> None:
+    def _remove_old(self, connection: Writer, sign: Sign, index: str) -> None:
         """Put a signed checkpoint in the place of entries that are older than `audit_days`."""
         oldest = (self._now().astimezone(UTC) - timedelta(days=self._settings.audit_days)).isoformat()
         first = rows.first_row(connection)

@@ -25,7 +25,6 @@ import hmac
 import json
 import re
 import secrets
-import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, astuple, dataclass, replace
@@ -39,7 +38,7 @@ from research.store import ACCEPTED, CHECKPOINT, RESTART, AuditRow
 from research.store import governance as rows
 
 if TYPE_CHECKING:
-    from research.store import Reader
+    from research.store import Reader, Writer
 
 Sign = Callable[[str, str], str]
 """HMAC of a text for one purpose, by name: what is signed as one thing is not taken for another."""
@@ -246,7 +245,7 @@ def _note(found: list[AuditProblem], row: AuditRow, what: str, seq_before: int, 
         found.append(AuditProblem(row.seq, row.seq, what, digest))
 
 
-def why_broken(connection: sqlite3.Connection, head: Head, last: AuditRow | None) -> str:
+def why_broken(connection: Writer, head: Head, last: AuditRow | None) -> str:
     """Return what does not fit the head, as a reason of a restart. Looks at two rows only: `verify` looks at all."""
     if (last.seq if last else 0) < head.seq:
         return "cut"

@@ -7,7 +7,6 @@ their files, commits, experiences and values; they are written in the transactio
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -40,6 +39,7 @@ from research.store import (
     GraphedMemory,
     NewNode,
     Reader,
+    Writer,
     find_nodes,
     get_document,
     page_texts,
@@ -150,7 +150,7 @@ def _pages_with_title(reader: Reader, info: DocumentInfo) -> list[str]:
     return [f"page:{doc}#{page}" for doc, page, text in found if doc != info.doc_id and any(titles.found_in(text))]
 
 
-def _write_document(connection: sqlite3.Connection, read: _Read) -> None:
+def _write_document(connection: Writer, read: _Read) -> None:
     doc_id, made, num_pages = read.info.doc_id, read.made, read.num_pages
     writes.drop_document(connection, doc_id)
     document = NewNode(f"document:{doc_id}", doc_id=doc_id)
@@ -179,7 +179,7 @@ def _write_document(connection: sqlite3.Connection, read: _Read) -> None:
     writes.mark_document(connection, doc_id, RULES)
 
 
-def _mention_title(connection: sqlite3.Connection, info: DocumentInfo, refs: Sequence[str]) -> None:
+def _mention_title(connection: Writer, info: DocumentInfo, refs: Sequence[str]) -> None:
     """Pages that were read before this document was there, and their documents, mention its title."""
     name = digest("title", " ".join(title_words(info.title)))
     documents = [f"document:{ref.removeprefix('page:').partition('#')[0]}" for ref in refs]
@@ -228,7 +228,7 @@ def _some_memories(catalog: Catalog, tenant: str, seq: int, done: _Done) -> int 
     return last if len(told) == _MEMORIES else None
 
 
-def _write_memories(connection: sqlite3.Connection, tenant: str, told: Sequence[GraphedMemory]) -> None:
+def _write_memories(connection: Writer, tenant: str, told: Sequence[GraphedMemory]) -> None:
     numbers = writes.put_nodes(
         connection,
         [
@@ -251,7 +251,7 @@ class _Here:
 
     masks = NO_MASKS
 
-    def __init__(self, connection: sqlite3.Connection, catalog: Catalog) -> None:
+    def __init__(self, connection: Writer, catalog: Catalog) -> None:
         self.connection = connection
         self.paths = catalog.paths
 

@@ -235,7 +235,7 @@ if TYPE_CHECKING:
         section_paths,
         totals,
     )
-    from research.store.catalog.reader import NO_MASKS, Reader
+    from research.store.catalog.reader import NO_MASKS, DriverError, Reader, Writer
     from research.store.catalog.restricted import MaskedItem, MaskedMemory, MaskedPage, RestrictedCatalog, Seen
     from research.store.client import ChromaClient
     from research.store.files import images, uploads
@@ -361,7 +361,7 @@ else:
                 "get_pages_with_text page_ids_at page_ids_of page_markdown page_texts places_of "
                 "section_paths totals"
             ),
-            "catalog.reader": "NO_MASKS Reader",
+            "catalog.reader": "DriverError NO_MASKS Reader Writer",
             "catalog.restricted": "MaskedItem MaskedMemory MaskedPage RestrictedCatalog Seen",
             "client": "ChromaClient",
             "files": "images uploads",

@@ -14,7 +14,15 @@ from research.records import Region
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.ledger import STAGE_VECTORS
 from research.store.catalog.pages import batched, rows_in
-from research.store.catalog.reader import REVISION, Reader, bump_revision, reserve_sequence, write_meta
+from research.store.catalog.reader import (
+    REVISION,
+    Reader,
+    bump_revision,
+    pack_vectors,
+    reserve_sequence,
+    unpack_vectors,
+    write_meta,
+)
 from research.text import embedding_text
 
 if TYPE_CHECKING:
@@ -114,7 +122,7 @@ def longest_chunk(reader: Reader) -> int:
 
 def write_vectors(catalog: Catalog, chunk_ids: Sequence[int], vectors: NDArray[np.float32]) -> None:
     """Store a batch, (n, dim)."""
-    blobs = [row.tobytes() for row in vectors.astype("<f2")]
+    blobs = pack_vectors(vectors)
     with catalog.transaction() as connection:
         first = reserve_sequence(connection, "vectors", len(blobs))
         connection.executemany(
@@ -234,4 +242,4 @@ def _matrix(blobs: Sequence[bytes]) -> NDArray[np.float32]:
 
     if not blobs:
         return np.zeros((0, 0), dtype=np.float32)
-    return np.frombuffer(b"".join(blobs), dtype="<f2").reshape(len(blobs), -1).astype(np.float32)
+    return unpack_vectors(blobs).astype(np.float32)

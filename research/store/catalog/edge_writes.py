@@ -6,12 +6,12 @@ the graph: nodes go with what they stand for. A name that several things have me
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 from research.store.catalog.edges import CALLS, CITES, IMPORTS, NEWER
 from research.store.catalog.pages import batched, placeholders
+from research.store.catalog.reader import Writer, put_rows
 
 # Things that may have a name which is mentioned; with more, it is not known which is meant.
 _MOST_HOLDERS = {CITES: 1, IMPORTS: 1, CALLS: 3}
@@ -31,7 +31,7 @@ class NewNode:
     memory_no: int | None = None
 
 
-def put_nodes(connection: sqlite3.Connection, nodes: Iterable[NewNode]) -> dict[str, int]:
+def put_nodes(connection: Writer, nodes: Iterable[NewNode]) -> dict[str, int]:
     """ref → number, of one tenant or of what is everybody's. Those that are there keep their number."""
     wanted = {node.ref: node for node in nodes}
     numbers: dict[str, int] = {}
@@ -44,23 +44,17 @@ def put_nodes(connection: sqlite3.Connection, nodes: Iterable[NewNode]) -> dict[
         numbers.update((str(row[0]), int(row[1])) for row in rows)
     last = int(connection.execute("SELECT COALESCE(MAX(node_no), 0) FROM nodes").fetchone()[0])
     new = {ref: number for number, ref in enumerate((ref for ref in wanted if ref not in numbers), start=last + 1)}
-    connection.executemany(
-        "INSERT INTO nodes (node_no, ref, name, doc_id, item_no, tenant, memory_no) VALUES (?, ?, ?, ?, ?, ?, ?)",
-        [
-            (number, ref, node.name, node.doc_id, node.item_no, node.tenant, node.memory_no)
-            for ref, number in new.items()
-            for node in [wanted[ref]]
-        ],
-    )
+    made = [(number, *astuple(wanted[ref])) for ref, number in new.items()]
+    put_rows(connection, "nodes", "node_no, ref, name, doc_id, item_no, tenant, memory_no", made)
     return numbers | new
 
 
-def put_edges(connection: sqlite3.Connection, edges: Iterable[tuple[int, int, int]], name: int = 0) -> None:
+def put_edges(connection: Writer, edges: Iterable[tuple[int, int, int]], name: int = 0) -> None:
     """(source, kind, target) each; those that are there stay, and nothing leads to itself."""
     put_named_edges(connection, [(*edge, name) for edge in edges])
 
 
-def put_named_edges(connection: sqlite3.Connection, edges: Iterable[tuple[int, int, int, int]]) -> None:
+def put_named_edges(connection: Writer, edges: Iterable[tuple[int, int, int, int]]) -> None:
     """The same with the name by which each is known."""
     last = int(connection.execute("SELECT COALESCE(MAX(edge_no), 0) FROM edges").fetchone()[0])
     wanted = dict.fromkeys(edge for edge in edges if edge[0] != edge[2])
@@ -70,33 +64,33 @@ def put_named_edges(connection: sqlite3.Connection, edges: Iterable[tuple[int, i
     )
 
 
-def drop_edges_to(connection: sqlite3.Connection, target: int, kind: int) -> None:
+def drop_edges_to(connection: Writer, target: int, kind: int) -> None:
     """Before others are put in their place."""
     connection.execute("DELETE FROM edges WHERE target = ? AND kind = ?", (target, kind))
 
 
-def drop_edges_from(connection: sqlite3.Connection, sources: Sequence[int], kind: int) -> None:
+def drop_edges_from(connection: Writer, sources: Sequence[int], kind: int) -> None:
     for part in batched(sources):
         query = f"DELETE FROM edges WHERE kind = ? AND source IN ({placeholders(part)})"
         connection.execute(query, (kind, *part))
 
 
-def drop_document(connection: sqlite3.Connection, doc_id: str) -> None:
+def drop_document(connection: Writer, doc_id: str) -> None:
     """All nodes of a document, with their edges and names. What others say of it is found again by its names."""
     connection.execute("DELETE FROM nodes WHERE doc_id = ?", (doc_id,))
     connection.execute("DELETE FROM graphed_documents WHERE doc_id = ?", (doc_id,))
 
 
-def mark_document(connection: sqlite3.Connection, doc_id: str, rules: int) -> None:
-    connection.execute("INSERT INTO graphed_documents (doc_id, rules) VALUES (?, ?)", (doc_id, rules))
+def mark_document(connection: Writer, doc_id: str, rules: int) -> None:
+    put_rows(connection, "graphed_documents", "doc_id, rules", [(doc_id, rules)])
 
 
-def outdate_document(connection: sqlite3.Connection, doc_id: str) -> None:
+def outdate_document(connection: Writer, doc_id: str) -> None:
     """Its text or its name is another: the next update reads it again."""
     connection.execute("DELETE FROM graphed_documents WHERE doc_id = ?", (doc_id,))
 
 
-def outdate_namesakes(connection: sqlite3.Connection, doc_id: str) -> None:
+def outdate_namesakes(connection: Writer, doc_id: str) -> None:
     """Before a document goes: those that share a name with it may be meant by that name from then on."""
     connection.execute(
         "DELETE FROM graphed_documents WHERE doc_id IN (SELECT other.doc_id FROM nodes own"
@@ -107,19 +101,16 @@ def outdate_namesakes(connection: sqlite3.Connection, doc_id: str) -> None:
     )
 
 
-def mark_items(connection: sqlite3.Connection, rules: int, seq: int) -> None:
+def mark_items(connection: Writer, rules: int, seq: int) -> None:
     connection.execute("DELETE FROM graphed_items")
-    connection.execute("INSERT INTO graphed_items (rules, seq) VALUES (?, ?)", (rules, seq))
+    put_rows(connection, "graphed_items", "rules, seq", [(rules, seq)])
 
 
-def mark_tenant(connection: sqlite3.Connection, tenant: str, seq: int) -> None:
-    connection.execute(
-        "INSERT INTO graphed_tenants (tenant, seq) VALUES (?, ?) ON CONFLICT (tenant) DO UPDATE SET seq = excluded.seq",
-        (tenant, seq),
-    )
+def mark_tenant(connection: Writer, tenant: str, seq: int) -> None:
+    put_rows(connection, "graphed_tenants", "tenant, seq", [(tenant, seq)], over="tenant")
 
 
-def put_names(connection: sqlite3.Connection, names: Mapping[int, Iterable[int]]) -> None:
+def put_names(connection: Writer, names: Mapping[int, Iterable[int]]) -> None:
     """node → what it is called, in place of what it was called; whoever mentions a name finds its holder."""
     changed: dict[int, None] = {}
     for node, given in names.items():
@@ -129,15 +120,13 @@ def put_names(connection: sqlite3.Connection, names: Mapping[int, Iterable[int]]
         connection.executemany(
             "DELETE FROM node_names WHERE name = ? AND node_no = ?", [(name, node) for name in sorted(before - wanted)]
         )
-        connection.executemany(
-            "INSERT INTO node_names (name, node_no) VALUES (?, ?)", [(name, node) for name in sorted(wanted - before)]
-        )
+        put_rows(connection, "node_names", "name, node_no", [(name, node) for name in sorted(wanted - before)])
         changed.update(dict.fromkeys(sorted(before ^ wanted)))
     for name in changed:
         _resolve(connection, name)
 
 
-def _resolve(connection: sqlite3.Connection, name: int) -> None:
+def _resolve(connection: Writer, name: int) -> None:
     """The edges of all who mention this name: made anew, since it has other holders than before."""
     if connection.execute("SELECT 1 FROM mentions WHERE name = ?", (name,)).fetchone() is None:
         return
@@ -150,7 +139,7 @@ def _resolve(connection: sqlite3.Connection, name: int) -> None:
         _put_mentioned(connection, connection.execute(f"{_MENTIONED} WHERE m.name = ?", (name,)).fetchall())
 
 
-def put_mentions(connection: sqlite3.Connection, mentions: Mapping[int, Iterable[tuple[int, int]]]) -> None:
+def put_mentions(connection: Writer, mentions: Mapping[int, Iterable[tuple[int, int]]]) -> None:
     """node → (kind, name) of what it mentions, in place of what it mentioned."""
     for node, given in mentions.items():
         connection.execute("DELETE FROM mentions WHERE node_no = ?", (node,))
@@ -158,13 +147,11 @@ def put_mentions(connection: sqlite3.Connection, mentions: Mapping[int, Iterable
         add_mentions(connection, {node: given})
 
 
-def add_mentions(connection: sqlite3.Connection, mentions: Mapping[int, Iterable[tuple[int, int]]]) -> None:
+def add_mentions(connection: Writer, mentions: Mapping[int, Iterable[tuple[int, int]]]) -> None:
     """More of what nodes mention."""
     for node, given in mentions.items():
-        connection.executemany(
-            "INSERT INTO mentions (name, node_no, kind) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-            [(name, node, kind) for kind, name in given],
-        )
+        found = [(name, node, kind) for kind, name in given]
+        put_rows(connection, "mentions", "name, node_no, kind", found, over="name, node_no, kind")
         rows = connection.execute(f"{_MENTIONED} WHERE m.node_no = ?", (node,)).fetchall()
         _put_mentioned(connection, rows)
 
@@ -181,7 +168,7 @@ _MENTIONED = (
 )
 
 
-def _put_mentioned(connection: sqlite3.Connection, rows: Sequence[Sequence[int]]) -> None:
+def _put_mentioned(connection: Writer, rows: Sequence[Sequence[int]]) -> None:
     """Where the file of a caller has the name itself, that one is meant."""
     beside = {(int(row[0]), int(row[3])) for row in rows if row[5]}
     by_name: dict[int, list[tuple[int, int, int]]] = {}
@@ -192,7 +179,7 @@ def _put_mentioned(connection: sqlite3.Connection, rows: Sequence[Sequence[int]]
         put_edges(connection, edges, name)
 
 
-def versions_of(connection: sqlite3.Connection, family: int) -> list[tuple[int, str, str]]:
+def versions_of(connection: Writer, family: int) -> list[tuple[int, str, str]]:
     """(node, file name, title) of the documents that have this name in common."""
     rows = connection.execute(
         "SELECT n.node_no, d.filename, d.title FROM node_names f JOIN nodes n ON n.node_no = f.node_no"
@@ -202,7 +189,7 @@ def versions_of(connection: sqlite3.Connection, family: int) -> list[tuple[int, 
     return [(int(row[0]), str(row[1]), str(row[2])) for row in rows]
 
 
-def put_versions(connection: sqlite3.Connection, family: int, newer: Iterable[tuple[int, int]]) -> None:
+def put_versions(connection: Writer, family: int, newer: Iterable[tuple[int, int]]) -> None:
     """(newer, older) pairs of a family, in place of those it had."""
     connection.execute(
         "DELETE FROM edges WHERE name = ? AND source IN (SELECT f.node_no FROM node_names f WHERE f.name = ?)",
@@ -211,7 +198,7 @@ def put_versions(connection: sqlite3.Connection, family: int, newer: Iterable[tu
     put_edges(connection, [(one, NEWER, other) for one, other in newer], family)
 
 
-def drop_lonely(connection: sqlite3.Connection) -> None:
+def drop_lonely(connection: Writer) -> None:
     """What stands for itself and has nothing left: a file of removed code, a session of forgotten memories."""
     connection.execute(
         "DELETE FROM nodes WHERE doc_id IS NULL AND item_no IS NULL AND memory_no IS NULL"
@@ -220,7 +207,7 @@ def drop_lonely(connection: sqlite3.Connection) -> None:
     )
 
 
-def drop_lonely_sessions(connection: sqlite3.Connection, tenant: str) -> None:
+def drop_lonely_sessions(connection: Writer, tenant: str) -> None:
     """Sessions of a tenant of which no memory is left."""
     connection.execute(
         "DELETE FROM nodes WHERE tenant = ? AND memory_no IS NULL"
@@ -229,9 +216,7 @@ def drop_lonely_sessions(connection: sqlite3.Connection, tenant: str) -> None:
     )
 
 
-def drop_graph(connection: sqlite3.Connection) -> None:
+def drop_graph(connection: Writer) -> None:
     """All of it; the next update makes it anew."""
-    for table in ("edges", "mentions", "node_names", "nodes"):
-        connection.execute(f"DELETE FROM {table}")
-    for table in ("graphed_documents", "graphed_items", "graphed_tenants"):
+    for table in ("nodes", "graphed_documents", "graphed_items", "graphed_tenants"):  # the rest goes with the nodes
         connection.execute(f"DELETE FROM {table}")

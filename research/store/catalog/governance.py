@@ -8,12 +8,11 @@ transaction.
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass
 
 from research.store.catalog.pages import batched, placeholders
-from research.store.catalog.reader import Connection, Reader
+from research.store.catalog.reader import Connection, Reader, Writer, put_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,13 +244,11 @@ class AuditRow:
     entry: str  # JSON
 
 
-def add_rows(connection: sqlite3.Connection, rows: Sequence[AuditRow]) -> None:
-    connection.executemany(
-        f"INSERT INTO audit ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", [astuple(row) for row in rows]
-    )
+def add_rows(connection: Writer, rows: Sequence[AuditRow]) -> None:
+    put_rows(connection, "audit", _COLUMNS, map(astuple, rows))
 
 
-def remove_through(connection: sqlite3.Connection, seq: int) -> None:
+def remove_through(connection: Writer, seq: int) -> None:
     connection.execute("DELETE FROM audit WHERE seq <= ?", (seq,))
 
 

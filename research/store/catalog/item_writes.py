@@ -22,7 +22,7 @@ from research.store.catalog.items import KINDS, LONGEST_KEY, LONGEST_TEXT, NewIt
 from research.store.catalog.labels import content_changed, leave_parents, leave_targets
 from research.store.catalog.packages import leave_packages, owners_of_items
 from research.store.catalog.pages import batched, placeholders
-from research.store.catalog.reader import Connection, reserve_sequence
+from research.store.catalog.reader import Connection, pack_vectors, reserve_sequence
 from research.store.fulltext.item_words import ItemWords, forget_items, index_items, merge_some
 
 if TYPE_CHECKING:
@@ -173,9 +173,9 @@ def write_item_vectors(
     that are gone by now none is written."""
     rows: list[tuple[int, int, bytes]] = []
     last, part = 0, 0
-    for number, vector in zip(numbers, vectors.astype("<f2"), strict=True):
+    for number, vector in zip(numbers, pack_vectors(vectors), strict=True):
         last, part = number, part + 1 if number == last else 0
-        rows.append((number, part, vector.tobytes()))
+        rows.append((number, part, vector))
     distinct = list(dict.fromkeys(numbers))
     with _transaction(catalog, short=short) as connection:
         there: set[int] = set()

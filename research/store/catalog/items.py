@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from research.store.catalog.pages import batched, placeholders, rows_in
-from research.store.catalog.reader import Connection, Reader
+from research.store.catalog.reader import Connection, Reader, unpack_vectors
 
 if TYPE_CHECKING:
     import numpy as np
@@ -276,8 +276,7 @@ def item_vectors(
             rows += reader.connection.execute(among, (kind, encoder, *part)).fetchall()
     if not rows:
         return [], np.zeros((0, 0), dtype=np.float16)
-    packed = np.frombuffer(b"".join(row[1] for row in rows), dtype="<f2").reshape(len(rows), -1)
-    return [int(row[0]) for row in rows], packed.astype(np.float16, copy=False)
+    return [int(row[0]) for row in rows], unpack_vectors([row[1] for row in rows])
 
 
 def item_texts(connection: Connection, numbers: Sequence[int]) -> Iterator[tuple[int, str, str, str, str]]:

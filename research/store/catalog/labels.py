@@ -7,22 +7,21 @@ Documents, items and tags share a counter; labels have one already, and memories
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 from research.errors import NothingFoundError, UsageError
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.memories import tenant_state
 from research.store.catalog.pages import batched, placeholders
-from research.store.catalog.reader import Reader, write_meta
+from research.store.catalog.reader import Reader, Writer, count_up, put_rows
 
 CLASSIFICATIONS = ("Public", "Internal", "Confidential", "Restricted")  # the strictest last
 NAMES = ("classification", "status", "module", "project")
 ORIGINS = ("user", "mark")
 PATH, TAG = "path:", "tag:"
 SEQUENCE = "labels_seq"
-_COLUMNS = "tenant, target, name, value, origin, given_at"
+_COLUMNS = "target, name, value, tenant, origin, given_at"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +39,9 @@ class Label:
 def put_labels(catalog: Catalog, labels: Iterable[Label]) -> None:
     """In place of those the targets have by these names. Raises `BusyError` if that is not possible within a second."""
     with catalog.short_write() as connection:
-        connection.executemany(
-            f"INSERT INTO labels ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (tenant, target, name)"
-            " DO UPDATE SET value = excluded.value, origin = excluded.origin, given_at = excluded.given_at",
-            [(each.tenant, each.target, each.name, each.value, each.origin, each.given_at) for each in labels],
-        )
-        _count_change(connection)
+        rows = [astuple(each) for each in labels]
+        put_rows(connection, "labels", _COLUMNS, rows, over="tenant, target, name")
+        count_up(connection, SEQUENCE)
 
 
 def remove_labels(catalog: Catalog, tenant: str, target: str, names: Sequence[str]) -> int:
@@ -57,14 +53,14 @@ def remove_labels(catalog: Catalog, tenant: str, target: str, names: Sequence[st
             "DELETE FROM labels WHERE tenant = ? AND target = ? AND name = ?",
             [(tenant, target, name) for name in names],
         )
-        _count_change(connection)
+        count_up(connection, SEQUENCE)
     return found
 
 
 def list_labels(reader: Reader) -> list[Label]:
     """All there are, by target."""
     rows = reader.connection.execute(f"SELECT {_COLUMNS} FROM labels ORDER BY tenant, target, name")
-    return [_label(row) for row in rows]
+    return [Label(*row) for row in rows]
 
 
 def labels_at(reader: Reader, tenant: str, targets: Iterable[str]) -> dict[str, list[Label]]:
@@ -75,7 +71,7 @@ def labels_at(reader: Reader, tenant: str, targets: Iterable[str]) -> dict[str, 
     for part in batched(list(dict.fromkeys(targets))):
         query = f"SELECT {_COLUMNS} FROM labels WHERE tenant = ? AND target IN ({placeholders(part)})"
         for row in reader.connection.execute(query, (tenant, *part)):
-            label = _label(row)
+            label = Label(*row)
             found.setdefault(label.target, []).append(label)
     return found
 
@@ -89,7 +85,7 @@ def rules(reader: Reader) -> tuple[Label, ...]:
             " AND (target >= ? AND target < ? OR target >= ? AND target < ?) ORDER BY target, name",
             (PATH, "path;", TAG, "tag;"),  # ";" is what comes after ":"
         )
-        known[key] = tuple(_label(row) for row in rows)
+        known[key] = tuple(Label(*row) for row in rows)
     found: tuple[Label, ...] = known[key]
     return found
 
@@ -99,7 +95,7 @@ def labels_state(reader: Reader) -> str:
     return reader.meta(SEQUENCE, "0")
 
 
-def leave_document(connection: sqlite3.Connection, doc_id: str) -> None:
+def leave_document(connection: Writer, doc_id: str) -> None:
     """A document goes, and its labels and its pages' with it; part of the caller's transaction, before it goes. Those
     of files that were replaced by it are under their own ids."""
     rows = connection.execute(
@@ -110,12 +106,12 @@ def leave_document(connection: sqlite3.Connection, doc_id: str) -> None:
     leave_parents(connection, [f"page:{row[0]}" for row in rows])
 
 
-def leave_targets(connection: sqlite3.Connection, targets: Iterable[tuple[str, str]]) -> None:
+def leave_targets(connection: Writer, targets: Iterable[tuple[str, str]]) -> None:
     """Remove the labels of things that go, each a tenant and a target."""
     connection.executemany("DELETE FROM labels WHERE tenant = ? AND target = ?", list(targets))
 
 
-def leave_parents(connection: sqlite3.Connection, parents: Iterable[str]) -> None:
+def leave_parents(connection: Writer, parents: Iterable[str]) -> None:
     """Remove the labels of what items were read from and of whatever is named after it: functions that are gone from a
     file."""
     connection.executemany(
@@ -174,16 +170,6 @@ def _any_labels(reader: Reader) -> bool:
     return bool(known[key])
 
 
-def _count_change(connection: sqlite3.Connection) -> None:
-    row = connection.execute("SELECT value FROM meta WHERE key = ?", (SEQUENCE,)).fetchone()
-    write_meta(connection, {SEQUENCE: str(int(row[0]) + 1 if row else 1)})
-
-
-def _label(row: Sequence[object]) -> Label:
-    tenant, target, name, value, origin, given_at = map(str, row)
-    return Label(target, name, value, tenant, origin, given_at)
-
-
 _LONGEST = 100
 
 
@@ -225,11 +211,8 @@ def all_tags(reader: Reader) -> dict[str, list[str]]:
     return found
 
 
-def write_tags(connection: sqlite3.Connection, doc_id: str, tags: Iterable[str]) -> None:
-    """Part of the caller's transaction."""
-    connection.executemany(
-        "INSERT INTO tags (doc_id, tag) VALUES (?, ?) ON CONFLICT DO NOTHING", [(doc_id, tag) for tag in tags]
-    )
+def write_tags(connection: Writer, doc_id: str, tags: Iterable[str]) -> None:
+    put_rows(connection, "tags", "doc_id, tag", [(doc_id, tag) for tag in tags], over="doc_id, tag")
 
 
 def _checked(tags: Iterable[str]) -> list[str]:
@@ -240,7 +223,7 @@ def _checked(tags: Iterable[str]) -> list[str]:
     return wanted
 
 
-def _check_known(connection: sqlite3.Connection, doc_id: str) -> None:
+def _check_known(connection: Writer, doc_id: str) -> None:
     if connection.execute("SELECT 1 FROM documents WHERE doc_id = ?", (doc_id,)).fetchone() is None:
         raise NothingFoundError(f"no document has the id {doc_id}", hint="see them all with: ctx list")
 
@@ -248,13 +231,8 @@ def _check_known(connection: sqlite3.Connection, doc_id: str) -> None:
 CONTENT = "content"
 
 
-def content_changed(connection: sqlite3.Connection) -> None:
-    """Part of the caller's transaction."""
-    connection.execute(
-        "INSERT INTO meta (key, value) VALUES (?, '1')"
-        " ON CONFLICT (key) DO UPDATE SET value = CAST(CAST(meta.value AS BIGINT) + 1 AS TEXT)",
-        (CONTENT,),
-    )
+def content_changed(connection: Writer) -> None:
+    count_up(connection, CONTENT)
 
 
 def content_revision(reader: Reader, tenant: str) -> str:

@@ -8,14 +8,13 @@ until the file or the reader changes, or until somebody asks for it.
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 from research.records import PAGE_GIVEN_UP, FailedPage
 from research.store.catalog.catalog import Catalog
-from research.store.catalog.reader import Reader
+from research.store.catalog.reader import Reader, Writer, put_rows
 
 STAGE_READ = "read"
 STAGE_VECTORS = "vectors"
@@ -36,12 +35,9 @@ PENDING_CHUNKS = (
 )
 
 
-def open_stage(connection: sqlite3.Connection, doc_ids: Iterable[str], stage: str) -> None:
+def open_stage(connection: Writer, doc_ids: Iterable[str], stage: str) -> None:
     """The stage is due for these documents; part of the caller's transaction."""
-    connection.executemany(
-        "INSERT INTO ledger (doc_id, stage) VALUES (?, ?) ON CONFLICT DO NOTHING",
-        [(doc_id, stage) for doc_id in doc_ids],
-    )
+    put_rows(connection, "ledger", "doc_id, stage", [(each, stage) for each in doc_ids], over="doc_id, stage")
 
 
 def unfinished(reader: Reader) -> dict[str, list[str]]:
@@ -94,7 +90,7 @@ def ask_for_images(catalog: Catalog) -> None:
         )
 
 
-def close_ocr(connection: sqlite3.Connection, doc_id: str) -> None:
+def close_ocr(connection: Writer, doc_id: str) -> None:
     connection.execute(
         "DELETE FROM ledger WHERE doc_id = ? AND stage = ?"
         " AND NOT EXISTS (SELECT 1 FROM pages WHERE pages.doc_id = ledger.doc_id AND needs_ocr = 1)",
@@ -173,7 +169,7 @@ def to_read_again(reader: Reader, *, waiting: bool) -> set[str]:
     return {str(row[0]) for row in rows}
 
 
-def record(connection: sqlite3.Connection, doc_id: str, failed: Iterable[FailedPage]) -> None:
+def record(connection: Writer, doc_id: str, failed: Iterable[FailedPage]) -> None:
     """Note them, over what was noted of the same page and stage; part of the caller's transaction."""
     connection.executemany(
         "INSERT INTO failed_pages (doc_id, page, stage, code, reason, tries) SELECT ?, ?, ?, ?, ?, ?"
@@ -183,7 +179,7 @@ def record(connection: sqlite3.Connection, doc_id: str, failed: Iterable[FailedP
     )
 
 
-def forget(connection: sqlite3.Connection, doc_id: str, stage: str, pages: Iterable[int]) -> None:
+def forget(connection: Writer, doc_id: str, stage: str, pages: Iterable[int]) -> None:
     """The stage has dealt with these pages after all; part of the caller's transaction."""
     connection.executemany(
         "DELETE FROM failed_pages WHERE doc_id = ? AND stage = ? AND page = ?",
@@ -203,7 +199,7 @@ def reopen(catalog: Catalog, *, waiting_of: Sequence[str] = ()) -> None:
         _reopen(connection, _DUE, ())
 
 
-def _reopen(connection: sqlite3.Connection, which: str, values: tuple[str, ...]) -> None:
+def _reopen(connection: Writer, which: str, values: tuple[str, ...]) -> None:
     failed = f"SELECT doc_id, page FROM failed_pages WHERE {which} AND stage"
     connection.execute(
         f"UPDATE pages SET needs_ocr = 1, error = '' WHERE (doc_id, page) IN ({failed} = '{STAGE_OCR}')", values
@@ -244,12 +240,8 @@ def failed_file(reader: Reader, path: str) -> FailedFile | None:
 
 def record_file(catalog: Catalog, failed: FailedFile) -> None:
     with catalog.transaction() as connection:
-        connection.execute(
-            "INSERT INTO failed_files (path, sha256, reader_version, code, reason, tries) VALUES (?, ?, ?, ?, ?, ?)"
-            " ON CONFLICT (path) DO UPDATE SET sha256 = excluded.sha256, reader_version = excluded.reader_version,"
-            " code = excluded.code, reason = excluded.reason, tries = excluded.tries",
-            (failed.path, failed.sha256, failed.reader_version, failed.code, failed.reason, failed.tries),
-        )
+        columns = "path, sha256, reader_version, code, reason, tries"
+        put_rows(connection, "failed_files", columns, [astuple(failed)], over="path")
 
 
 def forget_files_gone(catalog: Catalog) -> None:

@@ -10,7 +10,6 @@ to be held in memory (`research.search.memories`).
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from research.memories import Memory, Within
 from research.store.catalog.pages import batched, placeholders
-from research.store.catalog.reader import Connection, Reader
+from research.store.catalog.reader import Connection, Reader, Writer, unpack_vectors
 from research.store.fulltext.analyzer import analyze
 
 if TYPE_CHECKING:
@@ -104,8 +103,7 @@ def vectors_of(
             rows += reader.connection.execute(among, (tenant, encoder, *part)).fetchall()
     if not rows:
         return [], np.zeros((0, 0), dtype=np.float32)
-    packed = np.frombuffer(b"".join(row[1] for row in rows), dtype="<f2").reshape(len(rows), -1)
-    return [int(row[0]) for row in rows], packed.astype(np.float32)
+    return [int(row[0]) for row in rows], unpack_vectors([row[1] for row in rows]).astype(np.float32)
 
 
 def get_memories(connection: Connection, tenant: str, numbers: Sequence[int]) -> dict[int, Memory]:
@@ -241,7 +239,7 @@ def spoken_text(text: str, speaker: str) -> str:
     return said.strip() if speaker and colon and before.strip() == speaker and said.strip() else text
 
 
-def write_words(connection: sqlite3.Connection, tenant: str, memory_no: int, body: str) -> None:
+def write_words(connection: Writer, tenant: str, memory_no: int, body: str) -> None:
     """Part of the caller's transaction, as is the next."""
     connection.execute(
         "INSERT INTO memory_words (tenant, memory_no, body) VALUES (?, ?, ?)"
@@ -250,7 +248,7 @@ def write_words(connection: sqlite3.Connection, tenant: str, memory_no: int, bod
     )
 
 
-def drop_words(connection: sqlite3.Connection, tenant: str, memory_no: int) -> None:
+def drop_words(connection: Writer, tenant: str, memory_no: int) -> None:
     connection.execute("DELETE FROM memory_words WHERE tenant = ? AND memory_no = ?", (tenant, memory_no))
 
 
@@ -267,7 +265,7 @@ def outdated_words(connection: Connection) -> Iterator[tuple[str, int, str | Non
             last = rows[-1][0]
 
 
-def update_words(connection: sqlite3.Connection) -> int:
+def update_words(connection: Writer) -> int:
     """Bring all of them up to the analyzer; part of the caller's transaction. Returns how many were changed."""
     changed = list(outdated_words(connection))
     for tenant, memory_no, body in changed:

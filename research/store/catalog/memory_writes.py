@@ -12,7 +12,6 @@ A memory is superseded by the one that was told to replace it, and by nothing el
 from __future__ import annotations
 
 import secrets
-import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -24,6 +23,7 @@ from research.store.catalog.labels import leave_targets
 from research.store.catalog.memories import words_of, write_words
 from research.store.catalog.packages import leave_packages
 from research.store.catalog.pages import batched, placeholders
+from research.store.catalog.reader import Writer, pack_vectors, put_rows
 
 if TYPE_CHECKING:
     import numpy as np
@@ -57,7 +57,7 @@ class Told:
     replaces: str = ""  # the id of the memory that it says anew
 
 
-def tell(connection: sqlite3.Connection, tenant: str, told: Sequence[Told]) -> list[tuple[int, Outcome]]:
+def tell(connection: Writer, tenant: str, told: Sequence[Told]) -> list[tuple[int, Outcome]]:
     """Write what is new; the number of each, and what came of it. The same told twice is one memory."""
     connection.execute(
         "INSERT INTO memory_tenants (tenant, version, last_seq) VALUES (?, ?, 0) ON CONFLICT DO NOTHING",
@@ -72,7 +72,7 @@ def tell(connection: sqlite3.Connection, tenant: str, told: Sequence[Told]) -> l
     return outcomes
 
 
-def _tell(connection: sqlite3.Connection, tenant: str, told: Told) -> tuple[int, Outcome]:
+def _tell(connection: Writer, tenant: str, told: Told) -> tuple[int, Outcome]:
     known = _known(connection, tenant, told)
     if known is not None:
         _tell_again(connection, tenant, known, told.created_at)
@@ -94,7 +94,7 @@ def _tell(connection: sqlite3.Connection, tenant: str, told: Told) -> tuple[int,
     return number, "stored"
 
 
-def _known(connection: sqlite3.Connection, tenant: str, told: Told) -> int | None:
+def _known(connection: Writer, tenant: str, told: Told) -> int | None:
     """The memory that this one was told as before: under its id, its key, or in the same words at the same place."""
     if told.given_id:
         row = connection.execute(
@@ -122,7 +122,7 @@ def _known(connection: sqlite3.Connection, tenant: str, told: Told) -> int | Non
     return next((int(row[0]) for row in rows if (row[1], row[2], row[3]) == same), None)
 
 
-def _insert(connection: sqlite3.Connection, tenant: str, number: int, told: Told, joined_to: int | None) -> None:
+def _insert(connection: Writer, tenant: str, number: int, told: Told, joined_to: int | None) -> None:
     values: dict[str, Any] = {
         "tenant": tenant,
         "memory_no": number,
@@ -149,19 +149,17 @@ def _insert(connection: sqlite3.Connection, tenant: str, number: int, told: Told
         "metadata": told.metadata,
         "text": told.text,
     }
-    connection.execute(
-        f"INSERT INTO memories ({', '.join(values)}) VALUES ({placeholders(list(values))})", list(values.values())
-    )
+    put_rows(connection, "memories", ", ".join(values), [list(values.values())])
 
 
-def _write_sources(connection: sqlite3.Connection, tenant: str, number: int, sources: Iterable[str]) -> None:
+def _write_sources(connection: Writer, tenant: str, number: int, sources: Iterable[str]) -> None:
     connection.executemany(
         "INSERT INTO memory_sources (tenant, source_id, memory_no) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
         [(tenant, source, number) for source in sources],
     )
 
 
-def _tell_again(connection: sqlite3.Connection, tenant: str, number: int, at: str) -> None:
+def _tell_again(connection: Writer, tenant: str, number: int, at: str) -> None:
     """What is said once more is as new as that, and what it says may be so again."""
     row = connection.execute(
         "SELECT told_at, joined_to FROM memories WHERE tenant = ? AND memory_no = ?", (tenant, number)
@@ -175,14 +173,14 @@ def _tell_again(connection: sqlite3.Connection, tenant: str, number: int, at: st
         _tell_again(connection, tenant, int(row[1]), at)
 
 
-def next_seq(connection: sqlite3.Connection, tenant: str) -> int:
+def next_seq(connection: Writer, tenant: str) -> int:
     """The number of one more change."""
     connection.execute("UPDATE memory_tenants SET last_seq = last_seq + 1 WHERE tenant = ?", (tenant,))
     row = connection.execute("SELECT last_seq FROM memory_tenants WHERE tenant = ?", (tenant,)).fetchone()
     return int(row[0])
 
 
-def _supersede(connection: sqlite3.Connection, tenant: str, replaced: str, number: int) -> None:
+def _supersede(connection: Writer, tenant: str, replaced: str, number: int) -> None:
     """Mark a memory, by its id, as said anew by another. Raises UsageError if there is none."""
     row = connection.execute(
         "SELECT COALESCE(o.joined_to, o.memory_no), COALESCE(n.joined_to, n.memory_no) FROM memories o"
@@ -200,7 +198,7 @@ def _supersede(connection: sqlite3.Connection, tenant: str, replaced: str, numbe
         )
 
 
-def join(connection: sqlite3.Connection, tenant: str, number: int, to: int) -> bool:
+def join(connection: Writer, tenant: str, number: int, to: int) -> bool:
     """Let a memory be found as another that says the same. False if either is gone or joined by now."""
     rows = connection.execute(
         "SELECT memory_no, joined_to, created_at FROM memories WHERE tenant = ? AND memory_no IN (?, ?)",
@@ -225,7 +223,7 @@ def join(connection: sqlite3.Connection, tenant: str, number: int, to: int) -> b
 
 
 def write_vectors(
-    connection: sqlite3.Connection, tenant: str, encoder: str, numbers: Sequence[int], vectors: NDArray[np.float32]
+    connection: Writer, tenant: str, encoder: str, numbers: Sequence[int], vectors: NDArray[np.float32]
 ) -> None:
     """Vectors (n, dim) of memories; of those that are gone or joined by now none is written."""
     there: set[int] = set()
@@ -235,26 +233,16 @@ def write_vectors(
             f" AND memory_no IN ({placeholders(part)})"
         )
         there.update(int(row[0]) for row in connection.execute(query, (tenant, *part)))
-    connection.executemany(
-        "INSERT INTO memory_vectors (tenant, memory_no, encoder, vector) VALUES (?, ?, ?, ?)"
-        " ON CONFLICT (tenant, memory_no) DO UPDATE SET encoder = excluded.encoder, vector = excluded.vector",
-        [
-            (tenant, number, encoder, vector.astype("<f2").tobytes())
-            for number, vector in zip(numbers, vectors, strict=True)
-            if number in there
-        ],
-    )
+    packed = zip(numbers, pack_vectors(vectors), strict=True)
+    rows = [(tenant, number, encoder, vector) for number, vector in packed if number in there]
+    put_rows(connection, "memory_vectors", "tenant, memory_no, encoder, vector", rows, over="tenant, memory_no")
 
 
-def give_feedback(
-    connection: sqlite3.Connection, tenant: str, number: int, *, helped: bool, score: float, at: str
-) -> None:
+def give_feedback(connection: Writer, tenant: str, number: int, *, helped: bool, score: float, at: str) -> None:
     """Keep it, with the last ones before it; the counts are of those that are kept."""
     seq = next_seq(connection, tenant)
-    connection.execute(
-        "INSERT INTO memory_feedback (tenant, memory_no, seq, helped, score, given_at) VALUES (?, ?, ?, ?, ?, ?)",
-        (tenant, number, seq, int(helped), score, at),
-    )
+    row = (tenant, number, seq, int(helped), score, at)
+    put_rows(connection, "memory_feedback", "tenant, memory_no, seq, helped, score, given_at", [row])
     kept = connection.execute(
         "SELECT seq, helped FROM memory_feedback WHERE tenant = ? AND memory_no = ? ORDER BY seq DESC LIMIT ?",
         (tenant, number, _MOST_FEEDBACK),
@@ -269,7 +257,7 @@ def give_feedback(
     )
 
 
-def note_used(connection: sqlite3.Connection, tenant: str, used: Mapping[int, str]) -> None:
+def note_used(connection: Writer, tenant: str, used: Mapping[int, str]) -> None:
     """When memories were last recalled; no reason to read them again."""
     connection.executemany(
         "UPDATE memories SET used_at = ? WHERE tenant = ? AND memory_no = ? AND used_at < ?",
@@ -281,7 +269,7 @@ A_STEP = 1000
 """Memories that one transaction forgets: short writes find their turn between two."""
 
 
-def chosen(connection: sqlite3.Connection, tenant: str, within: Within, limit: int) -> list[int]:
+def chosen(connection: Writer, tenant: str, within: Within, limit: int) -> list[int]:
     """The numbers of those of a session or, if it names none, of all; joined ones first, for they hold nobody."""
     among, values = ("", []) if within.session is None else (" AND session = ?", [within.session])
     rows = connection.execute(
@@ -292,7 +280,7 @@ def chosen(connection: sqlite3.Connection, tenant: str, within: Within, limit: i
     return [int(row[0]) for row in rows]
 
 
-def expired(connection: sqlite3.Connection, tenant: str, now: str, limit: int) -> list[int]:
+def expired(connection: Writer, tenant: str, now: str, limit: int) -> list[int]:
     rows = connection.execute(
         "SELECT memory_no FROM memories WHERE tenant = ? AND expires_at <> '' AND expires_at <= ? LIMIT ?",
         (tenant, now, limit),
@@ -300,7 +288,7 @@ def expired(connection: sqlite3.Connection, tenant: str, now: str, limit: int) -
     return [int(row[0]) for row in rows]
 
 
-def summaries_of(connection: sqlite3.Connection, tenant: str, numbers: Sequence[int]) -> list[int]:
+def summaries_of(connection: Writer, tenant: str, numbers: Sequence[int]) -> list[int]:
     """What was made from these memories, and what was made from that."""
     found: dict[int, None] = {}
     waiting = list(numbers)
@@ -314,7 +302,7 @@ def summaries_of(connection: sqlite3.Connection, tenant: str, numbers: Sequence[
     return list(found)
 
 
-def forget(connection: sqlite3.Connection, tenant: str, numbers: Sequence[int]) -> list[str]:
+def forget(connection: Writer, tenant: str, numbers: Sequence[int]) -> list[str]:
     """These memories, and nothing of what is told of others; their ids."""
     ids = _ids(connection, tenant, numbers)
     leave_packages(connection, [f"memory:{each}" for each in ids])
@@ -338,7 +326,7 @@ def forget(connection: sqlite3.Connection, tenant: str, numbers: Sequence[int]) 
     return ids
 
 
-def _promote(connection: sqlite3.Connection, tenant: str, number: int, gone: Iterable[int]) -> None:
+def _promote(connection: Writer, tenant: str, number: int, gone: Iterable[int]) -> None:
     """The first of those that were joined to a memory takes its place: they say the same."""
     rows = connection.execute(
         "SELECT memory_no, speaker, text, told_at FROM memories WHERE tenant = ? AND joined_to = ? ORDER BY memory_no",
@@ -359,7 +347,7 @@ def _promote(connection: sqlite3.Connection, tenant: str, number: int, gone: Ite
     write_words(connection, tenant, heir, words_of(text=str(left[0][2]), speaker=str(left[0][1])))
 
 
-def _ids(connection: sqlite3.Connection, tenant: str, numbers: Sequence[int]) -> list[str]:
+def _ids(connection: Writer, tenant: str, numbers: Sequence[int]) -> list[str]:
     found: list[str] = []
     for part in batched(numbers):
         query = f"SELECT id FROM memories WHERE tenant = ? AND memory_no IN ({placeholders(part)}) ORDER BY memory_no"

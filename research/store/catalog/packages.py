@@ -12,14 +12,13 @@ elsewhere. Writing is part of the caller's transaction.
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any
 
 from research.store.catalog.labels import content_changed
 from research.store.catalog.pages import batched, placeholders
-from research.store.catalog.reader import Connection, Reader
+from research.store.catalog.reader import Connection, Reader, Writer, put_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,17 +58,20 @@ class Uses:
     not_useful: int = 0
 
 
+_COLUMNS = "package_id, request_id, built_at, expires_at, policy, revision, record"
+
+
 def owner_of(ref: str) -> str:
     """What takes a thing along when it goes: its document, its file, or itself."""
     return ref.partition("#")[0]
 
 
-def put_request(connection: sqlite3.Connection, whose: Whose, stored: StoredRequest) -> None:
+def put_request(connection: Writer, whose: Whose, stored: StoredRequest) -> None:
     """Part of the caller's transaction, as are all that write."""
     connection.execute(
         "INSERT INTO package_requests (tenant, principal, request_id, asked_at, request) VALUES (?, ?, ?, ?, ?)"
         " ON CONFLICT (tenant, principal, request_id) DO NOTHING",
-        (whose.tenant, whose.principal, stored.request_id, stored.asked_at, stored.request),
+        (*astuple(whose), *astuple(stored)),
     )
 
 
@@ -77,57 +79,39 @@ def get_request(reader: Reader, whose: Whose, request_id: str) -> StoredRequest 
     row = reader.connection.execute(
         "SELECT request_id, asked_at, request FROM package_requests"
         " WHERE tenant = ? AND principal = ? AND request_id = ?",
-        (whose.tenant, whose.principal, request_id),
+        (*astuple(whose), request_id),
     ).fetchone()
-    return None if row is None else StoredRequest(str(row[0]), str(row[1]), str(row[2]))
+    return None if row is None else StoredRequest(*row)
 
 
-def put_package(connection: sqlite3.Connection, whose: Whose, stored: StoredPackage, refs: Iterable[str]) -> None:
+def put_package(connection: Writer, whose: Whose, stored: StoredPackage, refs: Iterable[str]) -> None:
     """In place of what was built under this id before; what was said of its sources stays with those it still has."""
-    connection.execute(
-        "INSERT INTO packages (package_id, tenant, principal, request_id, built_at, expires_at, policy, revision,"
-        " record) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (package_id) DO UPDATE SET"
-        " built_at = excluded.built_at, expires_at = excluded.expires_at, policy = excluded.policy,"
-        " revision = excluded.revision, record = excluded.record",
-        (
-            stored.package_id,
-            whose.tenant,
-            whose.principal,
-            stored.request_id,
-            stored.built_at,
-            stored.expires_at,
-            stored.policy,
-            stored.revision,
-            stored.record,
-        ),
+    row = (*astuple(whose), *astuple(stored))
+    put_rows(connection, "packages", f"tenant, principal, {_COLUMNS}", [row], over="package_id")
+    number = stored.package_id
+    said = dict(
+        connection.execute("SELECT ref, useful FROM package_sources WHERE package_id = ?", (number,)).fetchall()
     )
-    rows = connection.execute("SELECT ref, useful FROM package_sources WHERE package_id = ?", (stored.package_id,))
-    said = {str(ref): int(useful) for ref, useful in rows.fetchall()}
-    connection.execute("DELETE FROM package_sources WHERE package_id = ?", (stored.package_id,))
-    connection.executemany(
-        "INSERT INTO package_sources (package_id, ref, owner, tenant, useful) VALUES (?, ?, ?, ?, ?)",
-        [(stored.package_id, ref, owner_of(ref), whose.tenant, said.get(ref, 0)) for ref in dict.fromkeys(refs)],
-    )
-
-
-_COLUMNS = "package_id, request_id, built_at, expires_at, policy, revision, record"
+    connection.execute("DELETE FROM package_sources WHERE package_id = ?", (number,))
+    rows = [(number, ref, owner_of(ref), whose.tenant, said.get(ref, 0)) for ref in dict.fromkeys(refs)]
+    put_rows(connection, "package_sources", "package_id, ref, owner, tenant, useful", rows)
 
 
 def get_package(reader: Reader, whose: Whose, package_id: str) -> StoredPackage | None:
     row = reader.connection.execute(
         f"SELECT {_COLUMNS} FROM packages WHERE package_id = ? AND tenant = ? AND principal = ?",
-        (package_id, whose.tenant, whose.principal),
+        (package_id, *astuple(whose)),
     ).fetchone()
-    return None if row is None else StoredPackage(*map(str, row))
+    return None if row is None else StoredPackage(*row)
 
 
 def package_of_request(reader: Reader, whose: Whose, request_id: str) -> StoredPackage | None:
     row = reader.connection.execute(
         f"SELECT {_COLUMNS} FROM packages WHERE tenant = ? AND principal = ? AND request_id = ?"
         " ORDER BY built_at DESC LIMIT 1",
-        (whose.tenant, whose.principal, request_id),
+        (*astuple(whose), request_id),
     ).fetchone()
-    return None if row is None else StoredPackage(*map(str, row))
+    return None if row is None else StoredPackage(*row)
 
 
 def list_packages(reader: Reader, whose: Whose, limit: int) -> list[StoredPackage]:
@@ -135,12 +119,12 @@ def list_packages(reader: Reader, whose: Whose, limit: int) -> list[StoredPackag
     rows = reader.connection.execute(
         f"SELECT {_COLUMNS} FROM packages WHERE tenant = ? AND principal = ?"
         " ORDER BY built_at DESC, package_id LIMIT ?",
-        (whose.tenant, whose.principal, limit),
+        (*astuple(whose), limit),
     )
-    return [StoredPackage(*map(str, row)) for row in rows]
+    return [StoredPackage(*row) for row in rows]
 
 
-def give_feedback(connection: sqlite3.Connection, package_id: str, refs: Sequence[str], useful: int) -> list[str]:
+def give_feedback(connection: Writer, package_id: str, refs: Sequence[str], useful: int) -> list[str]:
     """What is said of sources of a package: 1 or -1. Those that it has."""
     known = []
     for ref in dict.fromkeys(refs):
@@ -164,11 +148,11 @@ def uses_of(reader: Reader, tenant: str, refs: Sequence[str]) -> dict[str, Uses]
             f" WHERE tenant = ? AND ref IN ({placeholders(part)}) GROUP BY ref"
         )
         for ref, chosen, useful, not_useful in reader.connection.execute(query, (tenant, *part)):
-            found[str(ref)] = Uses(int(chosen), int(useful), int(not_useful))
+            found[ref] = Uses(chosen, useful, not_useful)
     return found
 
 
-def leave_packages(connection: sqlite3.Connection, owners: Sequence[str]) -> None:
+def leave_packages(connection: Writer, owners: Sequence[str]) -> None:
     """These are gone or changed: packages that hold text of them leave the cache, and their records say so. The index
     holds something else from now on."""
     content_changed(connection)
@@ -195,7 +179,7 @@ def left_packages(reader: Reader) -> list[str]:
     return [str(row[0]) for row in reader.connection.execute("SELECT package_id FROM packages WHERE revision = ''")]
 
 
-def forget_left(connection: sqlite3.Connection, package_ids: Sequence[str]) -> None:
+def forget_left(connection: Writer, package_ids: Sequence[str]) -> None:
     """They are gone from every cache."""
     for part in batched(package_ids):
         connection.execute(
@@ -203,7 +187,7 @@ def forget_left(connection: sqlite3.Connection, package_ids: Sequence[str]) -> N
         )
 
 
-def prune(connection: sqlite3.Connection, before: str) -> list[str]:
+def prune(connection: Writer, before: str) -> list[str]:
     """Remove what was built and asked before this time; the ids of the packages."""
     rows = connection.execute("SELECT package_id FROM packages WHERE built_at < ?", (before,)).fetchall()
     connection.execute("DELETE FROM packages WHERE built_at < ?", (before,))
@@ -237,7 +221,7 @@ class CachedRow:
     package: bytes
 
 
-def put_cached(connection: sqlite3.Connection, row: CachedRow) -> None:
+def put_cached(connection: Writer, row: CachedRow) -> None:
     """In the place of the one before. One whose record is gone meanwhile is not kept."""
     connection.execute(
         f"INSERT INTO package_cache ({_CACHED}) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ? FROM packages WHERE package_id = ?"
@@ -252,11 +236,7 @@ def get_cached(reader: Reader, package_id: str) -> CachedRow | None:
     row = reader.connection.execute(
         f"SELECT {_CACHED} FROM package_cache WHERE package_id = ?", (package_id,)
     ).fetchone()
-    if row is None:
-        return None
-    package_id, tenant, principal, policy, revision, put_at, expires_at, digest = map(str, tuple(row)[:-1])
-    text = row[8] if isinstance(row[8], bytes) else b""
-    return CachedRow(package_id, tenant, principal, policy, revision, put_at, expires_at, digest, text)
+    return None if row is None else CachedRow(*row)
 
 
 def cached_ids(reader: Reader) -> set[str]:
@@ -271,22 +251,19 @@ def expired_ids(connection: Connection, now: str) -> list[str]:
     return [str(row[0]) for row in rows]
 
 
-def remove_cached(connection: sqlite3.Connection, package_ids: Sequence[str]) -> None:
+def remove_cached(connection: Writer, package_ids: Sequence[str]) -> None:
     for part in batched(list(package_ids)):
         connection.execute(f"DELETE FROM package_cache WHERE package_id IN ({placeholders(part)})", part)
 
 
-def clear_cached(connection: sqlite3.Connection) -> None:
+def clear_cached(connection: Writer) -> None:
     connection.execute("DELETE FROM package_cache")
 
 
-def store_projection(connection: sqlite3.Connection, projection_id: str, made_at: str, told: Mapping[str, Any]) -> None:
+def store_projection(connection: Writer, projection_id: str, made_at: str, told: Mapping[str, Any]) -> None:
     """Part of the caller's transaction. The same id told again is the newer one."""
-    connection.execute(
-        "INSERT INTO projections (projection_id, made_at, projection) VALUES (?, ?, ?)"
-        " ON CONFLICT (projection_id) DO UPDATE SET made_at = excluded.made_at, projection = excluded.projection",
-        (projection_id, made_at, json.dumps(dict(told), ensure_ascii=False, sort_keys=True)),
-    )
+    row = (projection_id, made_at, json.dumps(dict(told), ensure_ascii=False, sort_keys=True))
+    put_rows(connection, "projections", "projection_id, made_at, projection", [row], over="projection_id")
 
 
 def projection(reader: Reader, projection_id: str) -> dict[str, Any] | None:
@@ -296,7 +273,7 @@ def projection(reader: Reader, projection_id: str) -> dict[str, Any] | None:
     return None if row is None else dict(json.loads(row[0]))
 
 
-def remove_projections(connection: sqlite3.Connection, before: str) -> int:
+def remove_projections(connection: Writer, before: str) -> int:
     """Those that were made before a time (ISO 8601 in UTC). How many there were."""
     row = connection.execute("SELECT COUNT(*) FROM projections WHERE made_at < ?", (before,)).fetchone()
     connection.execute("DELETE FROM projections WHERE made_at < ?", (before,))

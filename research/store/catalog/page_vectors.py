@@ -15,7 +15,7 @@ from research.records import FailedPage, Line
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.ledger import STAGE_VISUAL, record
 from research.store.catalog.pages import rows_in, totals
-from research.store.catalog.reader import Reader, reserve_sequence, write_meta
+from research.store.catalog.reader import Reader, reserve_sequence, unpack_vectors, write_meta
 
 if TYPE_CHECKING:
     import numpy as np
@@ -207,7 +207,7 @@ def first_of(reader: Reader, page_ids: Sequence[int]) -> dict[int, NDArray[np.fl
     import numpy as np
 
     found = _column(reader, "first", page_ids)
-    return {page_id: np.frombuffer(first, dtype="<f2").astype(np.float32) for page_id, first in found}
+    return {page_id: unpack_vectors([first])[0].astype(np.float32) for page_id, first in found}
 
 
 def sketches_of(reader: Reader, page_ids: Sequence[int] | None = None) -> Iterator[tuple[int, bytes]]:

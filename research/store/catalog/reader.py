@@ -5,11 +5,15 @@ database; and what the catalog says of itself, values by name and counters that 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from research.store.files.paths import IndexPaths
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class Rows(Protocol):
@@ -24,6 +28,15 @@ class Connection(Protocol):
     """What reading needs of a connection."""
 
     def execute(self, sql: str, parameters: Sequence[Any] = ..., /) -> Rows: ...
+
+
+class Writer(Connection, Protocol):
+    """What writing needs of a connection, which is in its caller's transaction."""
+
+    def executemany(self, sql: str, parameters: Iterable[Sequence[Any]], /) -> object: ...
+
+
+DriverError = sqlite3.Error  # what a database raises where nothing here has given it a name
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,27 +71,47 @@ class Reader(Protocol):
 REVISION = "revision"
 
 
-def write_meta(connection: sqlite3.Connection, values: Mapping[str, str]) -> None:
-    """Part of the caller's transaction, if there is one."""
-    connection.executemany(
-        "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-        list(values.items()),
-    )
+def put_rows(connection: Writer, table: str, columns: str, rows: Iterable[Sequence[object]], *, over: str = "") -> None:
+    """Insert rows. `over`: the columns by which a row that is there is known, and then written over."""
+    names = columns.split(", ")
+    statement = f"INSERT INTO {table} ({columns}) VALUES ({', '.join('?' * len(names))})"
+    if over:
+        changed = ", ".join(f"{name} = excluded.{name}" for name in names if name not in over.split(", "))
+        statement += f" ON CONFLICT ({over}) DO " + (f"UPDATE SET {changed}" if changed else "NOTHING")
+    connection.executemany(statement, list(rows))
 
 
-def bump_revision(connection: sqlite3.Connection) -> None:
-    """Count a change that the collections must follow though no vector changed: a new name, a drawn page.
+def write_meta(connection: Writer, values: Mapping[str, str]) -> None:
+    put_rows(connection, "meta", "key, value", values.items(), over="key")
 
-    Part of the caller's transaction, as is the next.
-    """
+
+def count_up(connection: Writer, key: str) -> None:
+    """Add one to a counter among the values by name."""
     connection.execute(
         "INSERT INTO meta (key, value) VALUES (?, '1')"
         " ON CONFLICT (key) DO UPDATE SET value = CAST(CAST(meta.value AS BIGINT) + 1 AS TEXT)",
-        (REVISION,),
+        (key,),
     )
 
 
-def reserve_sequence(connection: sqlite3.Connection, table: str, count: int) -> int:
+def bump_revision(connection: Writer) -> None:
+    """Count a change that the collections must follow though no vector changed: a new name, a drawn page."""
+    count_up(connection, REVISION)
+
+
+def pack_vectors(vectors: NDArray[np.float32]) -> list[bytes]:
+    """Vectors (n, dim) as the catalog keeps them: half precision, little endian."""
+    return [row.tobytes() for row in vectors.astype("<f2")]
+
+
+def unpack_vectors(blobs: Sequence[bytes]) -> NDArray[np.float16]:
+    """Vectors (n, dim) of the same size, at least one."""
+    import numpy as np
+
+    return np.frombuffer(b"".join(blobs), dtype="<f2").reshape(len(blobs), -1)
+
+
+def reserve_sequence(connection: Writer, table: str, count: int) -> int:
     """The first of `count` numbers that no row of the table has or ever had.
 
     A counter of our own: a sequence of the database would give numbers out before their rows can be seen, and

@@ -7,38 +7,27 @@ or changes, they go from every turn (`leave_sessions`), and so does what its wor
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Collection, Sequence
 
 from research.sessions import AskedTurn, CitedPage, Session
 from research.store.catalog.labels import leave_targets
 from research.store.catalog.pages import batched, placeholders
-from research.store.catalog.reader import Reader
+from research.store.catalog.reader import Reader, Writer, put_rows
 
+_TURN = ("number", "asked_at", "model", "question", "searched", "answer")
 LONGEST_TEXT = 1 << 16  # characters of a question, a quote or an answer; what is longer loses its end
 
 
-def add_turn(connection: sqlite3.Connection, tenant: str, session: str, turn: AskedTurn) -> int:
+def add_turn(connection: Writer, tenant: str, session: str, turn: AskedTurn) -> int:
     """Its number in the session. Pages of documents that are gone meanwhile are left out."""
     number = 1 + int(
         connection.execute(
             "SELECT COALESCE(MAX(turn_no), 0) FROM turns WHERE tenant = ? AND session = ?", (tenant, session)
         ).fetchone()[0]
     )
-    connection.execute(
-        "INSERT INTO turns (tenant, session, turn_no, asked_at, model, question, searched, answer)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            tenant,
-            session,
-            number,
-            turn.asked_at,
-            turn.model,
-            turn.question[:LONGEST_TEXT],
-            turn.searched[:LONGEST_TEXT],
-            turn.answer[:LONGEST_TEXT],
-        ),
-    )
+    texts = [text[:LONGEST_TEXT] for text in (turn.question, turn.searched, turn.answer)]
+    row = (tenant, session, number, turn.asked_at, turn.model, *texts)
+    put_rows(connection, "turns", "tenant, session, turn_no, asked_at, model, question, searched, answer", [row])
     connection.executemany(
         "INSERT INTO turn_sources (tenant, session, turn_no, citation, doc_id, page, score, quotes)"
         " SELECT ?, ?, ?, ?, doc_id, ?, ?, ? FROM documents WHERE doc_id = ?",
@@ -50,9 +39,7 @@ def add_turn(connection: sqlite3.Connection, tenant: str, session: str, turn: As
     return number
 
 
-def keep_answer(
-    connection: sqlite3.Connection, tenant: str, session: str, number: int, *, answer: str, model: str
-) -> None:
+def keep_answer(connection: Writer, tenant: str, session: str, number: int, *, answer: str, model: str) -> None:
     """What a model wrote to a turn."""
     connection.execute(
         "UPDATE turns SET answer = ?, model = ? WHERE tenant = ? AND session = ? AND turn_no = ?",
@@ -68,18 +55,7 @@ def turns_of(reader: Reader, tenant: str, session: str, *, last: int | None = No
         (tenant, session, (1 << 62) if last is None else last),
     ).fetchall()[::-1]
     sources = _sources(reader, tenant, session, int(rows[0][0])) if rows else {}
-    return [
-        AskedTurn(
-            number=int(row[0]),
-            asked_at=str(row[1]),
-            model=str(row[2]),
-            question=str(row[3]),
-            searched=str(row[4]),
-            answer=str(row[5]),
-            sources=tuple(sources.get(int(row[0]), ())),
-        )
-        for row in rows
-    ]
+    return [AskedTurn(**dict(zip(_TURN, row, strict=True)), sources=tuple(sources.get(row[0], ()))) for row in rows]
 
 
 def list_sessions(reader: Reader, tenant: str) -> list[Session]:
@@ -91,7 +67,7 @@ def list_sessions(reader: Reader, tenant: str) -> list[Session]:
         " FROM turns t WHERE t.tenant = ? GROUP BY t.tenant, t.session ORDER BY MAX(t.asked_at) DESC, t.session",
         (tenant,),
     )
-    return [Session(str(row[0]), int(row[1]), str(row[2]), str(row[3]), str(row[4])) for row in rows]
+    return [Session(*row) for row in rows]
 
 
 def count_turns(reader: Reader) -> tuple[int, int]:
@@ -103,7 +79,7 @@ def count_turns(reader: Reader) -> tuple[int, int]:
     return int(row[0]), int(row[1])
 
 
-def remove_session(connection: sqlite3.Connection, tenant: str, session: str) -> int:
+def remove_session(connection: Writer, tenant: str, session: str) -> int:
     """How many turns it had."""
     row = connection.execute(
         "SELECT COUNT(*) FROM turns WHERE tenant = ? AND session = ?", (tenant, session)
@@ -113,7 +89,7 @@ def remove_session(connection: sqlite3.Connection, tenant: str, session: str) ->
     return int(row[0])
 
 
-def leave_sessions(connection: sqlite3.Connection, doc_ids: Collection[str], heir: str = "") -> None:
+def leave_sessions(connection: Writer, doc_ids: Collection[str], heir: str = "") -> None:
     """These documents are gone, and with them what was quoted and written from them. Citations pass to `heir`, if their
     file holds another document now."""
     for part in batched(sorted(set(doc_ids) - {heir})):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import sqlite3
 from collections.abc import Iterable
 from pathlib import Path
 
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.ledger import STAGE_IMAGES, open_stage
-from research.store.catalog.reader import bump_revision
+from research.store.catalog.reader import Writer, bump_revision
 from research.store.files.paths import (
     IndexPaths,
     image_name,
@@ -67,7 +66,7 @@ def forget(catalog: Catalog, pages: Iterable[tuple[str, int]]) -> None:
         forget_images(connection, pages)
 
 
-def forget_images(connection: sqlite3.Connection, pages: Iterable[tuple[str, int]]) -> None:
+def forget_images(connection: Writer, pages: Iterable[tuple[str, int]]) -> None:
     """The same as part of the caller's transaction."""
     gone = list(pages)
     connection.executemany("UPDATE pages SET image = 0 WHERE doc_id = ? AND page = ?", gone)

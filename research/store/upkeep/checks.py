@@ -17,6 +17,8 @@ from datetime import datetime
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any, NoReturn
 
+from research.store.catalog.reader import unpack_vectors
+
 REBUILT = {
     "nodes", "edges", "node_names", "mentions", "graphed_documents", "graphed_items", "graphed_tenants",
     "page_words", "page_vocabulary", "name_words", "memory_words", "item_words", "item_vocabulary",
@@ -293,7 +295,7 @@ def unit_problem(blob: bytes, dim: int | None = None) -> str:
     wanted = min(_LARGEST_DIM, len(blob) // 2) if dim is None else dim
     if not wanted or len(blob) != 2 * wanted:
         return f"a vector has {len(blob)} bytes, not {2 * wanted}"
-    vector = np.frombuffer(blob, dtype="<f2").astype(np.float32)
+    [vector] = unpack_vectors([blob]).astype(np.float32)
     # A zero vector is a text without meaning. The comparison is false for NaN and infinite numbers, too.
     return "" if float(np.einsum("i,i->", vector, vector)) <= _LONGEST_SQUARE else "a vector is not of unit length"
 

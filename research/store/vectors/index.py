@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 
 from research.store.catalog import chunk_vectors
 from research.store.catalog.pages import batched
-from research.store.catalog.reader import Reader
+from research.store.catalog.reader import Reader, unpack_vectors
 from research.store.files.paths import IndexPaths
 from research.store.vectors import generations
 from research.store.vectors.chroma import Collections
@@ -253,8 +253,8 @@ def _compared(reader: Reader, collection: str, after: int, vector: NDArray[np.fl
     while rows := reader.connection.execute(_AFTER[collection], (after, _BLOCK)).fetchall():
         fitting = [(int(page_id), blob) for _, page_id, blob in rows if len(blob) == size]
         if fitting:
-            matrix = np.frombuffer(b"".join(blob for _, blob in fitting), dtype="<f2").reshape(len(fitting), -1)
-            similarities = chunk_vectors.cosines(matrix.astype(np.float32), vector).tolist()
+            matrix = unpack_vectors([blob for _, blob in fitting]).astype(np.float32)
+            similarities = chunk_vectors.cosines(matrix, vector).tolist()
             yield from zip((page_id for page_id, _ in fitting), similarities, strict=True)
         if len(rows) < _BLOCK:
             return
