@@ -4,7 +4,6 @@ nothing reports home."""
 from __future__ import annotations
 
 import os
-import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -27,7 +26,7 @@ from research.errors import CtxError, UsageError
 from research.lazy import switch_off
 from research.reports import Check, Contact, Status
 from research.settings import Settings
-from research.store import guarded
+from research.store import check_sqlite, guarded
 
 # Every package that pyproject.toml names, so that a broken installation is told by name.
 PACKAGES = (
@@ -60,7 +59,7 @@ def check_installation() -> list[Check]:
     return [
         *guarded("python", _python, REINSTALL),
         *guarded("packages", check_packages, REINSTALL),
-        *guarded("sqlite", _sqlite, REINSTALL),
+        *guarded("sqlite", check_sqlite, REINSTALL),
         *guarded("encoder", check_encoder, REINSTALL),
         *guarded("tokens", check_token_tables, REINSTALL),
         *guarded("telemetry", _telemetry, REINSTALL),
@@ -84,19 +83,6 @@ def check_packages(names: tuple[str, ...] = PACKAGES) -> Iterator[Check]:
         yield Check("packages", "error", f"not installed: {', '.join(missing)}", REINSTALL)
     else:
         yield Check("packages", "ok", ", ".join(found))
-
-
-def _sqlite() -> Iterator[Check]:
-    connection = sqlite3.connect(":memory:")
-    try:
-        connection.execute("CREATE VIRTUAL TABLE probe USING fts5 (body)")
-    except sqlite3.OperationalError:
-        message = f"SQLite {sqlite3.sqlite_version} has no FTS5"
-        yield Check("sqlite", "error", message, "use a Python built with FTS5")
-    else:
-        yield Check("sqlite", "ok", f"SQLite {sqlite3.sqlite_version} with FTS5")
-    finally:
-        connection.close()
 
 
 def check_encoder(folder: Path | None = None) -> Iterator[Check]:

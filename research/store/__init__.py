@@ -286,7 +286,7 @@ if TYPE_CHECKING:
         written_names,
     )
     from research.store.upkeep.backup import backup
-    from research.store.upkeep.doctor import check_index, guarded, reindex, repair
+    from research.store.upkeep.doctor import check_index, check_sqlite, guarded, reindex, repair
     from research.store.upkeep.holdings import file_of, found_at, plan_removal, remove, status_of
     from research.store.upkeep.restore import restore
     from research.store.vectors import generations
@@ -382,7 +382,7 @@ else:
                 "share_of_named term_statistics unknown_words written_names"
             ),
             "upkeep.backup": "backup",
-            "upkeep.doctor": "check_index guarded reindex repair",
+            "upkeep.doctor": "check_index check_sqlite guarded reindex repair",
             "upkeep.holdings": "file_of found_at plan_removal remove status_of",
             "upkeep.restore": "restore",
             "vectors": "generations",

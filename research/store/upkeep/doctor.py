@@ -8,12 +8,13 @@ import os
 import shlex
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 from research.errors import CHECK, DAMAGED, MEND, BusyError, CtxError
 from research.reports import Check, Reindexed, places, remedy
 from research.store.catalog import chunk_vectors, page_vectors
-from research.store.catalog.catalog import Catalog
+from research.store.catalog.catalog import Catalog, create_schema
 from research.store.catalog.documents import all_documents
 from research.store.catalog.items import count_of_parents
 from research.store.catalog.ledger import STAGE_IMAGES, STAGE_OCR, STAGE_VECTORS, given_up, unfinished
@@ -64,6 +65,18 @@ def guarded(name: str, check: Callable[[], Iterable[Check]], trouble: str = DAMA
         return [Check(name, "error", error.message, remedy_of(error))]
     except (OSError, ImportError, ValueError, RuntimeError, sqlite3.Error) as error:
         return [Check(name, "error", f"{type(error).__name__}: {error}", trouble)]
+
+
+def check_sqlite() -> Iterator[Check]:
+    """Whether the SQLite of this Python can hold an index."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        try:
+            create_schema(connection)
+        except sqlite3.OperationalError:
+            message = f"SQLite {sqlite3.sqlite_version} has no FTS5"
+            yield Check("sqlite", "error", message, "use a Python built with FTS5")
+        else:
+            yield Check("sqlite", "ok", f"SQLite {sqlite3.sqlite_version} with FTS5")
 
 
 def remedy_of(error: CtxError) -> str:
