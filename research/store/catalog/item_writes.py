@@ -66,37 +66,20 @@ class Written:
         )
 
 
+_STORED = "title, text, words, embedded, created_at, metadata, prior"
+
+
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """An item as its row has it."""
+    """An item to be written: its key, its columns `_STORED`, and its words."""
 
     key: str
-    title: str
-    text: str
-    words: str
-    embedded: str
-    created_at: str
-    metadata: str
-    prior: float
+    stored: tuple[Any, ...]
     analysed: ItemWords
 
     @property
-    def searched(self) -> tuple[str, str, str]:
-        return self.title, self.text, self.words
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        return parts_of(self.title, self.text, self.embedded)
-
-
-@dataclass(frozen=True, slots=True)
-class _Before:
-    """An item that is in the catalog."""
-
-    item_no: int
-    searched: tuple[str, str, str]
-    parts: tuple[str, ...]
-    rest: tuple[str, str, str, float]  # created_at, metadata, embedded, prior
+    def measured(self) -> tuple[Any, ...]:
+        return self.analysed.length, self.analysed.title_length, *self.stored
 
 
 def put_items(
@@ -150,15 +133,21 @@ def remove_parents(
     catalog: Catalog, kind: str, parents: Sequence[str], *, short: bool = False, erase: bool = False
 ) -> int:
     """Parents with all their items: words, vectors and all. How many items there were."""
-    gone = 0
     with _transaction(catalog, short=short, erase=erase) as connection:
-        for part in batched(list(dict.fromkeys(parents))):
-            marks = placeholders(part)
-            query = f"SELECT item_no FROM items WHERE kind = ? AND parent IN ({marks})"
-            gone += remove_numbers(connection, [int(row[0]) for row in connection.execute(query, (kind, *part))])
-            connection.execute(f"DELETE FROM item_parents WHERE kind = ? AND parent IN ({marks})", (kind, *part))
-            leave_parents(connection, [f"{kind}:{each}" for each in part])
-    return gone
+        return _remove_parents(connection, kind, parents)[1]
+
+
+def _remove_parents(connection: sqlite3.Connection, kind: str, parents: Iterable[str]) -> tuple[list[str], int]:
+    """Remove these parents; returns which of them were there, and how many items went with them."""
+    there, gone = list[str](), 0
+    for part in batched(list(dict.fromkeys(parents))):
+        these = f"WHERE kind = ? AND parent IN ({placeholders(part)})"
+        there += [str(row[0]) for row in connection.execute(f"SELECT parent FROM item_parents {these}", (kind, *part))]
+        numbers = connection.execute(f"SELECT item_no FROM items {these}", (kind, *part)).fetchall()
+        gone += remove_numbers(connection, [int(row[0]) for row in numbers])
+        connection.execute(f"DELETE FROM item_parents {these}", (kind, *part))
+        leave_parents(connection, [f"{kind}:{each}" for each in part])
+    return there, gone
 
 
 def write_item_vectors(
@@ -235,11 +224,9 @@ def _rows(given: ParentItems, kind: str) -> list[_Row]:
         for value in (item.title, item.text, item.words, item.embedded, metadata := _json(item.metadata)):
             _check("an item", value, LONGEST_TEXT)
         created_at = item.created_at or datetime.now(UTC).isoformat()
+        stored = (item.title, item.text, item.words, item.embedded, created_at, metadata)
         analysed = ItemWords.of(item.title, item.text, item.words)
-        rows[item.key] = _Row(
-            *(item.key, item.title, item.text, item.words, item.embedded),
-            *(created_at, metadata, min(1.0, max(-1.0, item.prior)), analysed),
-        )
+        rows[item.key] = _Row(item.key, (*stored, min(1.0, max(-1.0, item.prior))), analysed)
     return list(rows.values())
 
 
@@ -247,75 +234,58 @@ def _put(connection: sqlite3.Connection, kind: str, parent: str, rows: Sequence[
     before = _before(connection, kind, parent, None if replace else [row.key for row in rows])
     held = _held_elsewhere(connection, kind, parent, [row.key for row in rows if row.key not in before])
     wanted = {row.key: row for row in rows if row.key not in held}
-    gone = [old.item_no for key, old in before.items() if key not in wanted]
+    gone = [number for key, (number, _) in before.items() if key not in wanted]
     # A function that is gone from its file may come back, and be no less confidential then.
     removed = remove_numbers(connection, gone, labels=kind != "code")
-    changed = [(before[key], row) for key, row in wanted.items() if key in before and not _same(before[key], row)]
+    changed = [(*before[key], row) for key, row in wanted.items() if key in before and before[key][1] != row.stored]
     added = [row for key, row in wanted.items() if key not in before]
     first = reserve_sequence(connection, "items", len(changed) + len(added)) if changed or added else 0
     if changed:
-        leave_packages(connection, owners_of_items((kind, parent, row.key) for _, row in changed))
+        leave_packages(connection, owners_of_items((kind, parent, row.key) for *_, row in changed))
     elif added:
         content_changed(connection)
-    for seq, (old, row) in enumerate(changed, start=first):
-        _update(connection, kind, seq, old, row)
+    columns = f"length, title_length, {_STORED}"
+    for seq, (item_no, stored, row) in enumerate(changed, start=first):
+        connection.execute(
+            f"UPDATE items SET (seq, {columns}) = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE item_no = ?",
+            (seq, *row.measured, item_no),
+        )
+        if stored[:3] != row.stored[:3]:
+            forget_items(connection, [item_no])
+            index_items(connection, kind, [(item_no, row.analysed)])
+        if _parts(stored) != _parts(row.stored):
+            connection.execute("DELETE FROM item_vectors WHERE item_no = ?", (item_no,))
     numbered = list(enumerate(added, start=first + len(changed)))
     connection.executemany(
-        "INSERT INTO items (item_no, kind, parent, key, seq, created_at, length, title_length, prior, title, metadata,"
-        " words, embedded, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        [
-            (
-                *(number, kind, parent, row.key, number, row.created_at),
-                *(row.analysed.length, row.analysed.title_length, row.prior),
-                *(row.title, row.metadata, row.words, row.embedded, row.text),
-            )
-            for number, row in numbered
-        ],
+        f"INSERT INTO items (item_no, kind, parent, key, seq, {columns})"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [(number, kind, parent, row.key, number, *row.measured) for number, row in numbered],
     )
     index_items(connection, kind, [(number, row.analysed) for number, row in numbered])
     return Written(len(added), len(changed), len(wanted) - len(added) - len(changed), removed, len(held))
 
 
-def _update(connection: sqlite3.Connection, kind: str, seq: int, old: _Before, row: _Row) -> None:
-    connection.execute(
-        "UPDATE items SET seq = ?, created_at = ?, length = ?, title_length = ?, prior = ?, title = ?, metadata = ?,"
-        " words = ?, embedded = ?, text = ? WHERE item_no = ?",
-        (
-            *(seq, row.created_at, row.analysed.length, row.analysed.title_length, row.prior),
-            *(row.title, row.metadata, row.words, row.embedded, row.text),
-            old.item_no,
-        ),
-    )
-    if old.searched != row.searched:
-        forget_items(connection, [old.item_no])
-        index_items(connection, kind, [(old.item_no, row.analysed)])
-    if old.parts != row.parts:
-        connection.execute("DELETE FROM item_vectors WHERE item_no = ?", (old.item_no,))
+def _parts(stored: Sequence[Any]) -> tuple[str, ...]:
+    title, text, _, embedded, *_ = stored
+    return parts_of(title, text, embedded)
 
 
-def _same(old: _Before, row: _Row) -> bool:
-    return old.searched == row.searched and old.rest == (row.created_at, row.metadata, row.embedded, row.prior)
-
-
-def _before(connection: sqlite3.Connection, kind: str, parent: str, keys: Sequence[str] | None) -> dict[str, _Before]:
-    """What a parent has, all of it or under these keys."""
-    query = (
-        "SELECT key, item_no, title, text, words, created_at, metadata, embedded, prior FROM items"
-        " WHERE kind = ? AND parent = ?"
-    )
+def _before(
+    connection: sqlite3.Connection, kind: str, parent: str, keys: Sequence[str] | None
+) -> dict[str, tuple[int, tuple[Any, ...]]]:
+    """Read a parent's items, all or those of some keys: key → number and columns `_STORED`."""
+    query = f"SELECT item_no, key, {_STORED} FROM items"
     if keys is None:
-        rows = connection.execute(query, (kind, parent)).fetchall()
+        rows = connection.execute(f"{query} WHERE kind = ? AND parent = ?", (kind, parent)).fetchall()
     else:
         rows = [
             row
             for part in batched(keys)
-            for row in connection.execute(f"{query} AND key IN ({placeholders(part)})", (kind, parent, *part))
+            for row in connection.execute(
+                f"{query} WHERE kind = ? AND parent = ? AND key IN ({placeholders(part)})", (kind, parent, *part)
+            )
         ]
-    return {
-        str(key): _Before(int(number), (title, text, words), parts_of(title, text, embedded), tuple(rest))
-        for key, number, title, text, words, *rest in rows
-        for embedded in [rest[2]]
-    }
+    return {str(key): (int(number), tuple(stored)) for number, key, *stored in rows}
 
 
 def _held_elsewhere(connection: sqlite3.Connection, kind: str, parent: str, keys: Sequence[str]) -> set[str]:
@@ -369,15 +339,7 @@ def remove_experiences(catalog: Catalog, ids: Sequence[str]) -> tuple[list[str],
 
 def drop_experiences(connection: sqlite3.Connection, ids: Sequence[str]) -> tuple[list[str], list[str]]:
     """The same as part of the caller's transaction."""
-    gone: list[str] = []
-    for part in batched(list(dict.fromkeys(ids))):
-        marks = placeholders(part)
-        there = f"SELECT parent FROM item_parents WHERE kind = 'experience' AND parent IN ({marks})"
-        gone += [str(row[0]) for row in connection.execute(there, tuple(part))]
-        numbers = f"SELECT item_no FROM items WHERE kind = 'experience' AND parent IN ({marks})"
-        remove_numbers(connection, [int(row[0]) for row in connection.execute(numbers, tuple(part))])
-        connection.execute(f"DELETE FROM item_parents WHERE kind = 'experience' AND parent IN ({marks})", tuple(part))
-        leave_parents(connection, [f"experience:{each}" for each in part])
+    gone, _ = _remove_parents(connection, "experience", ids)
     return gone, drop_from_values(connection, set(gone)) if gone else []
 
 
