@@ -16,7 +16,7 @@ import os
 import re
 import sqlite3
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -182,17 +182,11 @@ def close_to(wanted: str, names: Iterable[str], most: int = _MOST_MEANT) -> list
     return [name for _, _, name in found]
 
 
-def _known(row: Mapping[str, Any], paths: Sequence[str]) -> KnownDocument:
+def _known(row: Sequence[Any], paths: Sequence[str]) -> KnownDocument:
+    doc_id, filename, title, num_pages, timestamp, _ = row
+    folded_title, folded_paths = " ".join(fold(title).split()), tuple(map(fold, paths))
     return KnownDocument(
-        doc_id=row["doc_id"],
-        filename=row["filename"],
-        title=row["title"],
-        num_pages=row["num_pages"],
-        timestamp=row["timestamp"],
-        paths=tuple(paths),
-        name=fold(row["filename"]),
-        folded_title=" ".join(fold(row["title"]).split()),
-        folded_paths=tuple(map(fold, paths)),
+        doc_id, filename, title, num_pages, timestamp, tuple(paths), fold(filename), folded_title, folded_paths
     )
 
 

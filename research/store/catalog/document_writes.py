@@ -67,23 +67,12 @@ def insert_pages(connection: sqlite3.Connection, doc_id: str, pages: Sequence[Pr
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [
             (
-                page_id,
-                doc_id,
-                made.page.number,
-                made.page.label,
-                made.page.section_path,
-                made.page.parent_heading,
-                made.page.num_headings,
-                made.page.num_tables,
-                made.page.num_pictures,
-                made.page.error,
-                made.words.count,
-                made.markdown,
-                made.units,
-                int(made.page.needs_ocr),
-                made.page.ocr_engine,
+                *(page_id, doc_id, page.number, page.label, page.section_path, page.parent_heading),
+                *(page.num_headings, page.num_tables, page.num_pictures, page.error),
+                *(made.words.count, made.markdown, made.units, int(page.needs_ocr), page.ocr_engine),
             )
             for page_id, made in numbered
+            for page in [made.page]
         ],
     )
     _insert_text(connection, numbered)
@@ -216,18 +205,9 @@ def add_document(
         connection.execute(
             "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
-                info.doc_id,
-                info.sha256,
-                info.filename,
-                info.extension,
-                info.title,
-                info.num_pages,
-                left.added or info.timestamp,
-                info.source_path,
-                info.size_bytes,
-                reader_version,
-                json.dumps(info.warnings),
-                left.file_id or new_file_id(connection, info.doc_id),
+                *(info.doc_id, info.sha256, info.filename, info.extension, info.title, info.num_pages),
+                *(left.added or info.timestamp, info.source_path, info.size_bytes, reader_version),
+                *(json.dumps(info.warnings), left.file_id or new_file_id(connection, info.doc_id)),
             ),
         )
         for path, *rest in copies:

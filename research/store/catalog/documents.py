@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from research.errors import NothingFoundError
 from research.records import DocumentInfo
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from research.filters import Filters, PageRange
     from research.store.catalog.document_names import KnownDocument
     from research.store.catalog.reader import Reader
+
+
+# As `DocumentInfo` has them, in its order.
+_INFO = ["doc_id", "filename", "extension", "title", "num_pages", "timestamp", "source_path", "size_bytes", "sha256"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,19 +89,8 @@ def paths_of(reader: Reader, doc_id: str) -> list[str]:
 
 
 def _info(row: sqlite3.Row) -> DocumentInfo:
-    return DocumentInfo(
-        doc_id=row["doc_id"],
-        filename=row["filename"],
-        extension=row["extension"],
-        title=row["title"],
-        num_pages=row["num_pages"],
-        timestamp=row["timestamp"],
-        source_path=row["source_path"],
-        size_bytes=row["size_bytes"],
-        sha256=row["sha256"],
-        warnings=tuple(json.loads(row["warnings"])),
-        file_id=row["file_id"],
-    )
+    fields: list[Any] = [*(row[name] for name in _INFO), tuple(json.loads(row["warnings"])), row["file_id"]]
+    return DocumentInfo(*fields)
 
 
 @dataclass(frozen=True, slots=True)

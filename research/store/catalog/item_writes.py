@@ -12,8 +12,9 @@ import json
 import sqlite3
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from datetime import UTC, datetime
+from operator import add
 from typing import TYPE_CHECKING, Any
 
 from research.errors import UsageError
@@ -56,14 +57,7 @@ class Written:
     outdated: int = 0  # parents that were left as they are, because something had changed
 
     def __add__(self, other: Written) -> Written:
-        return Written(
-            self.added + other.added,
-            self.changed + other.changed,
-            self.kept + other.kept,
-            self.removed + other.removed,
-            self.elsewhere + other.elsewhere,
-            self.outdated + other.outdated,
-        )
+        return Written(*map(add, astuple(self), astuple(other)))
 
 
 _STORED = "title, text, words, embedded, created_at, metadata, prior"
