@@ -139,10 +139,9 @@ def test_a_process_that_keeps_dying_costs_its_document_only(make_pdf: MakePdf, t
     ends = []
     with Pool(1) as pool:
         for event in pool.run([_job(long, tmp_path), _job(after, tmp_path)]):
-            if isinstance(event, PageStarted):
-                if event.job.path == long:
-                    for pid in _children():
-                        os.kill(pid, signal.SIGKILL)
+            if isinstance(event, PageStarted) and event.job.path == long:
+                for pid in _children():
+                    os.kill(pid, signal.SIGKILL)
             ends += _ends([event])
     assert isinstance(ends[0], Failed)
     assert ends[0].code == "killed"
