@@ -61,7 +61,7 @@ def test_collections_that_find_no_space_are_built_later(make_pdf: MakePdf, tmp_p
     make_pdf("a.pdf", ["The walrus has tusks."], docs)
     ingest(paths, [docs], settings=Settings(images=False), observer=Observer())
     shutil.rmtree(paths.chroma)
-    full = run_limited(docs, paths.root, 150_000)
+    full = run_limited(docs, paths.root, 60_000)
     assert full.returncode == 1, full.stderr
     assert "ctx: error: the collections cannot be" in full.stderr
     assert "hint: " in full.stderr
