@@ -1,11 +1,8 @@
 """ctx ask --batch: a question a line in, a JSON document a line out, in one warm process.
 
 Every line gets exactly one document, in order, as soon as it and those before it are done: an answer, or an error that
-costs only that line.
-
-The lines of `ctx ask --batch`: a question each, plain or a JSON object. A line that cannot be asked says why.
-
-`cli/JSON.md` has the rules for those who write them.
+costs only that line. A line is a question, plain or a JSON object; `cli/JSON.md` has the rules for those who write
+them.
 """
 
 from __future__ import annotations
@@ -14,27 +11,27 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
 from math import isfinite
-from pathlib import Path
 from queue import Queue
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from cli.ask import answer_document
+from cli.call import Call, held_signals, open_file, orderly_end
+from cli.notes import check_legs
 from cli.output import complain, say, write
 from research.errors import CtxError, NothingFoundError, SomeFilesFailedError, StoppedError, UsageError
-from research.parallel import Call, Workers
+from research.parallel import Call as Running
+from research.parallel import Workers
 from research.request import AskRequest, read_request
 
 if TYPE_CHECKING:
-    from cli.options import Common
-    from research.answer import CheckedAnswer
     from research.index import Index
     from research.models import ResearchContext
-    from research.request import AskRequest
 
 _MOST_BYTES = 1 << 20  # of a line; a longer one is no question
 _BOM = b"\xef\xbb\xbf"
@@ -50,27 +47,12 @@ class Line:
     error: CtxError | None = None  # why it cannot be asked
 
 
-def open_lines(name: str, *, quiet: bool) -> BinaryIO:
-    """The file, or stdin for `-`; `read_lines` closes it."""
-    if name == "-":
-        if sys.stdin.isatty() and not quiet:
-            say('ctx: type a question a line, or {"question": "…", "id": 1, "max_tokens": 500}; Ctrl-D ends')
-        return sys.stdin.buffer
-    try:
-        return Path(name).open("rb")
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise UsageError(
-            f"cannot read {name}: {reason}", hint="name a file with a question a line, or - for stdin"
-        ) from error
-
-
-def read_lines(stream: BinaryIO, base: AskRequest) -> Iterator[Line]:
+def read_lines(file: AbstractContextManager[BinaryIO], base: AskRequest) -> Iterator[Line]:
     """Each line as it comes, so that whoever writes them may wait for an answer before the next. `base` holds for all.
 
-    The stream is closed where it is read, at its end: to close a pipe that somebody reads from waits for the reader.
+    The file is closed where it is read, at its end: to close a pipe that somebody reads from waits for the reader.
     """
-    with nullcontext() if stream is sys.stdin.buffer else closing(stream):
+    with file as stream:
         yield from _lines(stream, base)
 
 
@@ -98,9 +80,18 @@ def parse_line(number: int, raw: bytes, base: AskRequest) -> Line:
         text = _text(raw)
         given = _object(text)
         if given is None:
-            return Line(number, replace(base, question=text), error=None if text else _empty())
-        known_id = given.get("id") if _is_id(given.get("id")) else None
-        return Line(number, read_request("batch", _said(given), base), known_id)
+            return Line(number, replace(base, question=_not_empty(text)))
+        given_id = given.pop("id", None)
+        if not (given_id is None or _is_id(given_id)):
+            raise UsageError("id must be a text or a number", hint=_EXAMPLE)
+        known_id = given_id
+        if "question" in given and "query" in given:
+            raise UsageError("question and query are the same key; give one of them", hint=_EXAMPLE)
+        said = {"question" if name == "query" else name: value for name, value in given.items()}
+        _not_empty(said.get("question"))
+        if empty := next((name for name, value in said.items() if value == []), ""):  # not "all", if it came out empty
+            raise UsageError(f"{empty} is empty", hint=_EXAMPLE)
+        return Line(number, read_request("batch", said, base), known_id)
     except CtxError as error:
         return Line(number, id=known_id, error=error)
 
@@ -118,11 +109,13 @@ def _text(raw: bytes) -> str:
 
 def _is_id(value: Any) -> bool:
     """Whether it can be given back as it came: an infinite number is none in JSON."""
-    return (
-        isinstance(value, str | int | float)
-        and not isinstance(value, bool)
-        and (isinstance(value, str | int) or isfinite(value))
-    )
+    return isinstance(value, str) or (type(value) in (int, float) and isfinite(value))
+
+
+def _not_empty(question: Any) -> Any:
+    if question is None or (isinstance(question, str) and not question.strip()):
+        raise UsageError("the question is empty", hint=_EXAMPLE)
+    return question
 
 
 def _object(text: str) -> dict[str, Any] | None:
@@ -148,49 +141,13 @@ def _object(text: str) -> dict[str, Any] | None:
 _EXAMPLE = 'a line is a question, or an object: {"question": "…", "id": 1, "max_tokens": 500}'
 
 
-def _empty() -> UsageError:
-    return UsageError("the question is empty", hint=_EXAMPLE)
-
-
-def _said(given: Mapping[str, Any]) -> dict[str, Any]:
-    """An object's fields without its id, the question under one name."""
-    if "question" in given and "query" in given:
-        raise UsageError("question and query are the same key; give one of them", hint=_EXAMPLE)
-    if given.get("id") is not None and not _is_id(given["id"]):
-        raise UsageError("id must be a text or a number", hint=_EXAMPLE)
-    said = {"question" if name == "query" else name: value for name, value in given.items() if name != "id"}
-    question = said.get("question", "")
-    if question is None or (isinstance(question, str) and not question.strip()):
-        raise _empty()
-    if empty := next(
-        (name for name, value in said.items() if value == []), ""
-    ):  # a list that came out empty is not "all"
-        raise UsageError(f"{empty} is empty", hint=_EXAMPLE)
-    return said
-
-
 Answer = Callable[["Line"], "ResearchContext"]
 
 _MOST_WORKERS = 4
 
 
-@dataclass(slots=True)
-class _Tally:
-    lines: int = 0
-    failed: int = 0
-    found: int = 0
-
-    def count(self, outcome: ResearchContext | CtxError) -> None:
-        self.lines += 1
-        if isinstance(outcome, CtxError):
-            self.failed += 1
-        else:
-            self.found += bool(outcome.sources or outcome.dropped)
-
-
-def answer_batch(index: Index, name: str, given: Common, request: AskRequest) -> int:
+def answer_batch(call: Call, index: Index, name: str, request: AskRequest) -> int:
     """Answer the questions of a file. What a line says wins over `request`, which is for all of them."""
-    from cli.options import check_legs, make_ready
 
     def answer(line: Line) -> ResearchContext:
         assert line.request is not None
@@ -199,16 +156,11 @@ def answer_batch(index: Index, name: str, given: Common, request: AskRequest) ->
             check_legs(context.coverage)
         return context
 
-    make_ready(index, given, request.types)
-    return answer_all(read_lines(open_lines(name, quiet=given.quiet), request), answer, quiet=given.quiet)
-
-
-def answer_document(context: ResearchContext, answer: CheckedAnswer | None = None) -> dict[str, Any]:
-    """The fields of `ctx.ask/2`. A page's text is in them once, in `formatted_text`."""
-    document = {**context.to_dict(), "answer": None if answer is None else answer.to_dict()}
-    for source in document["sources"]:
-        del source["markdown_content"]
-    return document
+    call.prepare(index, request.types)
+    if name == "-" and sys.stdin.isatty():
+        call.say('type a question a line, or {"question": "…", "id": 1, "max_tokens": 500}; Ctrl-D ends')
+    lines = read_lines(open_file(name, "name a file with a question a line, or - for stdin"), request)
+    return answer_all(lines, answer, quiet=call.quiet)
 
 
 def answer_all(lines: Iterator[Line], answer: Answer, *, quiet: bool) -> int:
@@ -217,9 +169,7 @@ def answer_all(lines: Iterator[Line], answer: Answer, *, quiet: bool) -> int:
     Several are worked on side by side: a good half of a question is spent in SQLite, the encoder and Chroma, which let
     other threads run. No more are read ahead than are being worked on, so memory stays that of a few answers.
     """
-    from cli.running import held_signals, orderly_end
-
-    tally = _Tally()
+    lines_done = failed = found = 0
     try:
         with orderly_end():
             for line, outcome in _side_by_side(lines, answer):
@@ -227,12 +177,26 @@ def answer_all(lines: Iterator[Line], answer: Answer, *, quiet: bool) -> int:
                 with held_signals():  # no line is left half written, and none is told that was not
                     if not write(json.dumps(document) + "\n"):
                         break  # nobody reads any more
-                    tally.count(outcome)
+                    lines_done += 1
+                    failed += isinstance(outcome, CtxError)
+                    found += not isinstance(outcome, CtxError) and bool(outcome.sources or outcome.dropped)
     except KeyboardInterrupt:
-        stopped = StoppedError(f"interrupted; lines answered, each whole: {tally.lines}")
-        complain(stopped, as_json=False)
-        return stopped.exit_code
-    return _verdict(tally, quiet=quiet)
+        return _complained(StoppedError(f"interrupted; lines answered, each whole: {lines_done}"))
+    if failed:
+        others = "the others were answered" if failed < lines_done else "none was answered"
+        hint = "their documents say why: those with the schema ctx.error/1"
+        return _complained(SomeFilesFailedError(f"{failed} of {lines_done} lines failed; {others}", hint=hint))
+    if lines_done and not found:
+        hint = "try other words, or see: ctx list"
+        return _complained(NothingFoundError("nothing found for any of the questions", hint=hint))
+    if not lines_done and not quiet:
+        say("ctx: note: there was no line to answer")
+    return 0
+
+
+def _complained(error: CtxError) -> int:
+    complain(error, as_json=False)
+    return error.exit_code
 
 
 def _document(line: Line, outcome: ResearchContext | CtxError) -> dict[str, Any]:
@@ -243,30 +207,12 @@ def _document(line: Line, outcome: ResearchContext | CtxError) -> dict[str, Any]
     return {"schema": "ctx.ask/2", **named, **answer_document(outcome)}
 
 
-def _verdict(tally: _Tally, *, quiet: bool) -> int:
-    error: CtxError | None = None
-    if tally.failed:
-        others = "the others were answered" if tally.failed < tally.lines else "none was answered"
-        error = SomeFilesFailedError(
-            f"{tally.failed} of {tally.lines} lines failed; {others}",
-            hint="their documents say why: those with the schema ctx.error/1",
-        )
-    elif tally.lines and not tally.found:
-        error = NothingFoundError("nothing found for any of the questions", hint="try other words, or see: ctx list")
-    if error is not None:
-        complain(error, as_json=False)
-        return error.exit_code
-    if not tally.lines and not quiet:
-        say("ctx: note: there was no line to answer")
-    return 0
-
-
 def _side_by_side(lines: Iterator[Line], answer: Answer) -> Iterator[tuple[Line, ResearchContext | CtxError]]:
     """Each line with its outcome, in order. The lines are read in a thread, because reading may wait for ever for the
     next one while the last answer is due."""
-    most, workers, over = min(_MOST_WORKERS, _processors()), Workers("ctx-batch"), threading.Event()
+    most, workers, over = min(_MOST_WORKERS, len(os.sched_getaffinity(0))), Workers("ctx-batch"), threading.Event()
     free = threading.Semaphore(most)
-    running: Queue[tuple[Line, Call[ResearchContext | CtxError]] | Exception | None] = Queue(most)
+    running: Queue[tuple[Line, Running[ResearchContext | CtxError]] | Exception | None] = Queue(most)
 
     def read() -> None:
         try:
@@ -293,11 +239,6 @@ def _side_by_side(lines: Iterator[Line], answer: Answer) -> Iterator[tuple[Line,
         over.set()
         for _ in range(most):
             free.acquire()
-
-
-def _processors() -> int:
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 def _outcome(line: Line, answer: Answer) -> ResearchContext | CtxError:

@@ -1,35 +1,41 @@
-"""ctx chat: one question after the other, each understood with those before it.
-
-A conversation of `ctx chat` under way: questions, and what else can be typed.
-"""
+"""ctx chat: one question after the other, each understood with those before it; and what else can be typed."""
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 import typer
 
-from cli.options import (
-    AnswerOption,
-    AnswerTokensOption,
-    ExplainOption,
-    ModelOption,
-    ModelUrlOption,
-    Wanted,
-    common,
-    settings_for,
+from cli.answer import (
+    Screen,
+    chat_answer,
+    explain,
+    is_unanswered,
+    paint_check,
+    source_lines,
+    streamed,
+    tell_check,
+    tell_trouble,
+    write_quotes,
+    write_sources,
+    writer_for,
 )
-from research.errors import CtxError, NothingFoundError, UsageError
+from cli.ask import keep_numbers
+from cli.call import Call, offers, plain_words
+from cli.notes import check_legs, follow_note
+from cli.options import AnswerOption, ExplainOption, ModelOption
+from cli.output import complain, on_terminal, page, paint, painted, screen_size, write
+from cli.session import add_history, forget_history, load_history
+from research.errors import CtxError, NothingFoundError, SomeFilesFailedError, UsageError
 from research.settings import FLOOR
+from research.text import block, one_line
 
 if TYPE_CHECKING:
-    from cli.options import Common
     from research.answer import AnswerWriter, CheckedAnswer
     from research.index import Index
     from research.memories import Recalled
@@ -37,6 +43,53 @@ if TYPE_CHECKING:
     from research.request import AskRequest
 
 _RECALLED = 3
+_SOURCES = 5  # that are named in a pipe
+_PASSAGE = 2  # lines of each of /sources
+PROMPT = "> "
+
+HELP = """\
+Ask anything. A follow-up ("and in 2024?", "what are its limitations?") is
+searched with what came before.
+  /sources       all sources of the last answer, with their passages
+  /show 2        the page of source 2
+  /open 2        its PDF in your viewer
+  /session NAME  go on with another conversation, or begin one
+  /forget        forget this conversation
+  /help          this
+  /quit          end; Ctrl-D does, too
+Ctrl-C ends the answer under way, and clears the line at the prompt; twice it
+ends."""
+
+
+@offers(door="ctx chat", acting=True, without=("as_json",))  # a conversation is no document
+def chat(call: Call, *, explain: ExplainOption = False, answer: AnswerOption = None, model: ModelOption = None) -> int:
+    """Answers as ctx ask does: sentences of your documents with their pages, or with a model of yours an answer written
+    from them and checked. A follow-up is searched with what the conversation is about ("and in 2024?", "what are its
+    limitations?"). What you told with ctx remember is recalled beside the documents, and said to be.
+
+    The conversation is kept in the index as a session: --session NAME goes on with it, ctx session lists them. /help
+    tells what else can be typed. Ctrl-C ends the answer under way; at the prompt it clears the line, and twice it ends.
+    In a pipe it answers a question a line, plainly and without a prompt.
+
+    Examples:
+      ctx chat
+      ctx chat --session thesis
+      ctx chat --doc manual.pdf --no-answer
+      printf 'How long is the guarantee?\\nAnd for the wind vane?\\n' | ctx chat
+    """
+    from research.conversation import session_name
+
+    request = call.request("ctx chat", "")
+    name = None if request.session is None else session_name(request.session)
+    settings = call.settings(model=model)
+    with call.opened(settings) as index:
+        call.prepare(index)
+        written = bool(settings.model) if answer is None else answer
+        with writer_for(index) if written else nullcontext() as writer:
+            drawn = sys.stdin.isatty() and on_terminal()
+            request = replace(request, session=name or _new_name(index))
+            under_way = Chat(call, index, request, writer, drawn=drawn, explained=explain)
+            return _typed(under_way) if drawn else _piped(under_way)
 
 
 class Chat:
@@ -44,60 +97,52 @@ class Chat:
 
     def __init__(
         self,
+        call: Call,
         index: Index,
         request: AskRequest,
-        given: Common,
         writer: AnswerWriter | None,
         *,
         drawn: bool,
-        explain: bool,
+        explained: bool,
     ) -> None:
+        self.call = call
         self._index = index
         self._request = request  # what holds for every question
         self._session = request.session or ""
-        self._given = given
         self._writer = writer
         self._drawn = drawn
-        self._explain = explain
+        self._explained = explained
         self._last: ResearchContext | None = None
         self._remembered = ""  # whose lines are under the arrow keys
         self.unanswered = False  # a question had no answer
-
-    def say(self, message: str) -> None:
-        if not self._given.quiet:
-            from cli.output import say
-
-            say(message)
 
     def welcome(self) -> None:
         documents, pages = self._index.documents.totals()
         turns = self._turns()
         where = f", {turns} questions so far" if turns else ""
-        self.say(f"ctx: {documents:,} documents, {pages:,} pages; session {self._session}{where}. /help, Ctrl-D ends.")
+        self.call.say(f"{documents:,} documents, {pages:,} pages; session {self._session}{where}. /help, Ctrl-D ends.")
 
     def farewell(self) -> None:
         if self._turns():
             import shlex
 
-            self.say(f"ctx: go on with: ctx chat --session {shlex.quote(self._session)}")
+            self.call.say(f"go on with: ctx chat --session {shlex.quote(self._session)}")
 
     def take(self, line: str) -> bool:
-        """A question or a command. False: it is over."""
+        """Answer a question or do a command. False: it is over."""
         if not line.startswith("/"):
             if self._drawn:
-                from cli.kept import add_history
-
                 add_history(self._index.root, self._session, line)
             self._ask(line)
             return True
         word, _, rest = line.partition(" ")
-        commands = {
+        commands: dict[str, Callable[[], object]] = {
             "/sources": self._sources,
             "/show": lambda: self._show(rest),
             "/open": lambda: self._open(rest),
             "/session": lambda: self._change(rest),
             "/forget": self._forget,
-            "/help": self._help,
+            "/help": lambda: write(f"{HELP}\n"),
         }
         if word in ("/quit", "/exit", "/q"):
             return False
@@ -107,13 +152,11 @@ class Chat:
         return True
 
     def load_history(self) -> None:
-        """Of another session than before, another history."""
+        """Put the lines of the session under the arrow keys."""
         if self._remembered == self._session:
             return
         with suppress(ImportError):
             import readline
-
-            from cli.kept import load_history
 
             readline.clear_history()
             readline.set_auto_history(True)
@@ -122,42 +165,38 @@ class Chat:
         self._remembered = self._session
 
     def _ask(self, question: str) -> None:
-        from cli.options import check_legs
-
         context = self._index.ask(replace(self._request, question=question, session=self._session))
         check_legs(context.coverage)
         self._last = context
-        self.unanswered = self.unanswered or not context.sources or _is_unsure(context)
-        self._keep_numbers(context)
+        self.unanswered = self.unanswered or not context.sources or is_unanswered(context)
+        keep_numbers(self._index.root, [source.ref for source in context.sources])
         memories = self._recalled(context)
         answer = None if self._writer is None else self._written(self._writer, context)
+        quoted = answer is None or not answer.written.finished
         if self._drawn:
-            from cli.chat_view import show_answer
-
             mark = partial(self._index.documents.matches, question=context.searched or question)
-            show_answer(context, mark, memories, answer, explain=self._explain)
+            paint(chat_answer(context, Screen(*screen_size()), mark, memories, quoted=quoted))
         else:
-            from cli.chat_view import write_answer
-
-            write_answer(context, memories, answer, explain=self._explain)
-            if context.follows and not self._given.quiet:
-                from cli.views import follow_note
-
-                self.say(f"ctx: note: {follow_note(context)}")
+            if quoted:
+                write_quotes(context)
+            write_sources(context, memories, _SOURCES)
+            write("\n")
+            if context.follows:
+                self.call.note(follow_note(context))
+        if self._explained:
+            explain(context.searched, context.rewrites, {})
 
     def _written(self, writer: AnswerWriter, context: ResearchContext) -> CheckedAnswer:
-        from cli.output import screen_size
-        from cli.written_answer import paint_marks, streamed, tell_marks, tell_trouble
-
-        answer = streamed(writer, context, screen_size()[0] if self._drawn else 0)
+        width = screen_size()[0] if self._drawn else 0
+        answer = streamed(writer, context, width)
         if context.turn:
             self._index.keep_answer(context, answer)
         if self._drawn:
-            paint_marks(answer)
-        elif not self._given.quiet:
-            tell_marks(answer)
-        if answer.written.text or not _is_unsure(context):
-            tell_trouble(answer, quiet=self._given.quiet)
+            paint_check(answer, width)
+        elif not self.call.quiet:
+            tell_check(answer)
+        if answer.written.text or not is_unanswered(context):
+            tell_trouble(answer, quiet=self.call.quiet)
         return answer
 
     def _recalled(self, context: ResearchContext) -> list[Recalled]:
@@ -165,15 +204,9 @@ class Chat:
         try:
             found = self._index.memories.recall(context.searched or context.query, top_k=_RECALLED, threshold=FLOOR)
         except CtxError as error:
-            self.say(f"ctx: note: nothing was recalled: {error.message}")
+            self.call.note(f"nothing was recalled: {error.message}")
             return []
         return found.memories
-
-    def _keep_numbers(self, context: ResearchContext) -> None:
-        """`ctx open 2` knows them, too."""
-        from cli.kept import remember
-
-        remember(self._index.root, [source.ref for source in context.sources])
 
     def _source(self, number: str) -> SourceDocument:
         if self._last is None or not self._last.sources:
@@ -185,29 +218,35 @@ class Chat:
         return self._last.sources[int(given) - 1]
 
     def _sources(self) -> None:
+        """All of them, with what of each page fits the question."""
         self._source("1")
         assert self._last is not None
-        from cli.chat_view import show_sources
+        if not self._drawn:
+            write_sources(self._last)
+            return
+        from cli.layout import excerpt, passage_lines
+        from research.markdown import blocks
 
         mark = partial(self._index.documents.matches, question=self._last.searched or self._last.query)
-        show_sources(self._last, mark, drawn=self._drawn)
+        screen, shown = Screen(*screen_size()), []
+        lines = source_lines(self._last, screen, len(self._last.sources))
+        for line, source in zip(lines, self._last.sources, strict=True):
+            text = next((passage.text for passage in source.passages if passage.text), "")
+            found = passage_lines(blocks(text), screen.width - 4, mark)
+            shown += [line, *excerpt(found, _PASSAGE, screen.width - 4, indent=4)]
+        page(painted(shown))
 
     def _show(self, number: str) -> None:
-        from cli.programs import page
-        from research.text import block, one_line
-
         source = self._source(number)
         view = self._index.documents.page(source.doc_id, source.page)
         page(f"{one_line(source.filename)}, page {source.page}\n\n{block(view.item.text)}\n")
 
     def _open(self, number: str) -> None:
-        from cli.programs import find_viewer, opened_words, place_of, start
+        from cli.open import open_place, place_of
 
         source = self._source(number)
         _, place = place_of(self._index, source.doc_id, source.page)
-        viewer = find_viewer(place, self._index.settings.viewer, os.environ)
-        start(viewer)
-        self.say(opened_words(place, viewer))
+        self.call.say(open_place(place, self._index.settings.viewer))
 
     def _change(self, name: str) -> None:
         from research.conversation import session_name
@@ -215,11 +254,9 @@ class Chat:
         if name.strip():
             self._session, self._last = session_name(name), None
         turns = self._turns()
-        self.say(f"ctx: session {self._session}, {f'{turns} questions so far' if turns else 'new'}")
+        self.call.say(f"session {self._session}, {f'{turns} questions so far' if turns else 'new'}")
 
     def _forget(self) -> None:
-        from cli.kept import forget_history
-
         turns = self._turns()
         if self._drawn and turns and not typer.confirm(f"Forget the {turns} questions of {self._session}?", err=True):
             return
@@ -227,77 +264,10 @@ class Chat:
         forget_history(self._index.root, self._session)
         self._last, self._remembered = None, ""
         told = f" and {len(removed.memories)} memories" if removed.memories else ""
-        self.say(f"ctx: forgot {removed.turns} questions{told}")
-
-    def _help(self) -> None:
-        from cli.chat_view import HELP
-        from cli.output import write
-
-        write(f"{HELP}\n")
+        self.call.say(f"forgot {removed.turns} questions{told}")
 
     def _turns(self) -> int:
         return next((each.turns for each in self._index.sessions.list() if each.name == self._session), 0)
-
-
-def _is_unsure(context: ResearchContext) -> bool:
-    return context.confidence is not None and context.confidence.level == "none"
-
-
-DETAILS = """
-Answers as ctx ask does: sentences of your documents with their pages, or with a model of yours an answer written from
-them and checked. A follow-up is searched with what the conversation is about ("and in 2024?", "what are its
-limitations?"). What you told with ctx remember is recalled beside the documents, and said to be.
-
-The conversation is kept in the index as a session: --session NAME goes on with it, ctx sessions lists them. /help tells
-what else can be typed. Ctrl-C ends the answer under way; at the prompt it clears the line, and twice it ends. In a pipe
-it answers a question a line, plainly and without a prompt.
-"""
-
-EPILOG = """
-\b
-Examples:
-  ctx chat
-  ctx chat --session thesis
-  ctx chat --doc manual.pdf --no-answer
-  printf 'How long is the guarantee?\\nAnd for the wind vane?\\n' | ctx chat
-"""
-
-WITHOUT = ("as_json",)  # a conversation is no document
-
-DOOR = "ctx chat"
-
-PROMPT = "> "
-
-
-def command(
-    ctx: typer.Context,
-    *,
-    explain: ExplainOption = False,
-    answer: AnswerOption = None,
-    model: ModelOption = None,
-    model_url: ModelUrlOption = None,
-    max_answer_tokens: AnswerTokensOption = None,
-) -> int:
-    from cli.options import asked_for, opened, tell
-    from cli.output import on_terminal
-    from research.conversation import session_name
-
-    given = common(ctx)
-    wanted = Wanted(answer)
-    request = asked_for(ctx, DOOR, "")
-    name = None if request.session is None else session_name(request.session)
-    settings = settings_for(given, model=model, model_url=model_url, max_answer_tokens=max_answer_tokens)
-    with opened(settings) as index, ExitStack() as stack:
-        tell(index.prepare(), given)
-        writer = None
-        if wanted.written(settings):
-            from cli.written_answer import writer_for
-
-            writer = stack.enter_context(writer_for(index, wanted))
-        drawn = sys.stdin.isatty() and on_terminal()
-        request = replace(request, session=name or _new_name(index))
-        chat = Chat(index, request, given, writer, drawn=drawn, explain=explain)
-        return _typed(chat) if drawn else _piped(chat)
 
 
 def _typed(chat: Chat) -> int:
@@ -308,10 +278,8 @@ def _typed(chat: Chat) -> int:
             if not chat.take(line):
                 break
         except KeyboardInterrupt:
-            chat.say("ctx: interrupted")
+            chat.call.say("interrupted")
         except CtxError as error:
-            from cli.output import complain
-
             complain(error, as_json=False)
     chat.farewell()
     return 0
@@ -319,8 +287,6 @@ def _typed(chat: Chat) -> int:
 
 def _piped(chat: Chat) -> int:
     """A question a line; the exit code is that of a batch."""
-    from cli.output import complain
-
     failed = False
     stream = getattr(sys.stdin, "buffer", None)
     for raw in stream if stream is not None else sys.stdin:
@@ -331,7 +297,9 @@ def _piped(chat: Chat) -> int:
         except CtxError as error:
             complain(error, as_json=False)
             failed = True
-    return 4 if failed else NothingFoundError("").exit_code if chat.unanswered else 0
+    if failed:
+        return SomeFilesFailedError.exit_code
+    return NothingFoundError.exit_code if chat.unanswered else 0
 
 
 def _lines_typed(chat: Chat) -> Iterator[str]:
@@ -349,10 +317,10 @@ def _lines_typed(chat: Chat) -> Iterator[str]:
             if interrupted:
                 return
             interrupted = True
-            chat.say("ctx: Ctrl-C once more ends; /help tells what can be typed")
+            chat.call.say("Ctrl-C once more ends; /help tells what can be typed")
             continue
         interrupted = False
-        text = line.encode("utf-8", "surrogateescape").decode("utf-8", "replace").strip()
+        text = plain_words(line).strip()
         if text:
             yield text
 

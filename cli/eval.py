@@ -1,99 +1,86 @@
-"""ctx eval: how often the right page is found, on questions with known pages.
-
-How `ctx eval` shows its figures and failures.
-"""
+"""ctx eval: how often the right page is found, on questions with known pages."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli.options import ModeOption, common, settings_for
-from research.errors import UsageError
-from research.evaluation import METRICS
+from cli.call import Call
+from cli.layout import plain
+from cli.notes import check_legs, notes_on
+from cli.output import on_terminal, paint, write_document, write_line
+from cli.progress import counted
+from research.errors import NothingFoundError, UsageError
+from research.evaluation import (
+    METRICS,
+    GoldCheck,
+    RankedMemory,
+    ask_all,
+    ask_memories,
+    asks_memories,
+    check_field,
+    fill,
+    look_up,
+    read_questions,
+    read_set,
+    summarise,
+    write_memory_run,
+    write_run,
+)
+from research.settings import Mode
 from research.text import one_line, phrase
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-    from rich.table import Table
 
-    from cli.options import Common
-    from research.evaluation import Asked, Failure, Figure, GoldCheck, Latency, Question, RankedPage, Report, Row
+    from research.evaluation import Asked, Failure, Latency, Question, RankedPage, Report
     from research.settings import Settings
 
 # Enough to see what came instead; the JSON has them all.
 _SHOWN = 5
 
 
-def plain_lines(report: Report, *, failures: bool) -> Iterator[tuple[str, ...]]:
-    """Tab-separated lines for a pipe: rankings, slices, latency, failures."""
-    yield ("ranking", "questions", *METRICS)
+def rows_of(report: Report) -> list[tuple[str, ...]]:
+    """The figures: rankings, then slices."""
     named = [(row.name, row) for row in report.rankings]
     named += [(f"{report.field}={row.name}", row) for row in report.slices]
+    rows: list[tuple[str, ...]] = [("ranking", "questions", *METRICS)]
     for name, row in named:
         figures = (row.figures[metric] for metric in METRICS)
-        yield name, str(row.questions), *(f"{f.mean:.3f} ({f.low:.3f}-{f.high:.3f})" for f in figures)
-    yield "latency", *_times(report.latency)
-    for failure in report.failures if failures else ():
-        yield (
-            "failed",
-            str(failure.question.qid),
-            phrase(failure.question.query),
-            f"wanted {_gold(failure)}",
-            _came(failure),
-            f"returned {_returned(failure)}",
-        )
+        rows.append((name, str(row.questions), *(f"{f.mean:.3f} ({f.low:.3f}-{f.high:.3f})" for f in figures)))
+    return rows
+
+
+def failure_rows(report: Report) -> Iterator[tuple[str, ...]]:
+    for failure in report.failures:
+        asked = failure.question
+        wanted, returned = f"wanted {_gold(failure)}", f"returned {_returned(failure)}"
+        yield "failed", str(asked.qid), phrase(asked.query), wanted, _came(failure), returned
 
 
 def rendering(report: Report, *, failures: bool) -> Iterator[RenderableType]:
-    from cli.views import plain
+    """The rows for a terminal: figures above their intervals, failures indented."""
+    from rich import box
+    from rich.padding import Padding
+    from rich.table import Table
 
-    yield _table("ranking", report.rankings)
-    if report.field is not None:
-        yield _table(phrase(report.field), report.slices)
+    header, *rows = rows_of(report)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for number, name in enumerate(header):
+        table.add_column(name, justify="right" if number else "left", no_wrap=bool(number), overflow="fold")
+    for row in rows:
+        table.add_row(*(plain(phrase(cell).replace(" (", "\n(")) for cell in row))
+    yield table
     yield plain(f"a question takes {' and '.join(_times(report.latency))}, warm")
     if failures:
         yield plain(f"\nwithout a gold page among the first {report.among}: {len(report.failures)}")
-        for failure in report.failures:
-            yield from _block(failure)
-
-
-def _table(heading: str, rows: Sequence[Row]) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    from cli.views import plain
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column(heading, overflow="fold")
-    table.add_column("questions", justify="right", no_wrap=True)
-    for metric in METRICS:
-        table.add_column(metric, justify="right", no_wrap=True)
-    for row in rows:
-        cells = [_cell(row.figures[metric]) for metric in METRICS]
-        table.add_row(plain(phrase(row.name), "bold"), plain(str(row.questions)), *cells)
-    return table
-
-
-def _cell(figure: Figure) -> RenderableType:
-    from rich.text import Text
-
-    return Text.assemble((f"{figure.mean:.3f}\n", "bold"), (f"{figure.low:.2f}–{figure.high:.2f}", "dim"))
-
-
-def _block(failure: Failure) -> Iterator[RenderableType]:
-    from rich.padding import Padding
-    from rich.text import Text
-
-    from cli.views import plain
-
-    yield Text.assemble((f"\n{one_line(str(failure.question.qid))}  ", "bold"), phrase(failure.question.query))
-    for label, words in (("wanted", f"{_gold(failure)}: {_came(failure)}"), ("returned", _returned(failure))):
-        yield Padding(plain(f"{label:<9} {words}"), (0, 0, 0, 4))
+        for _, qid, query, *more in failure_rows(report):
+            yield plain(f"\n{one_line(qid)}  {query}", "bold")
+            yield Padding(plain("\n".join(more)), (0, 0, 0, 4))
 
 
 def _times(latency: Latency) -> tuple[str, str]:
@@ -122,84 +109,74 @@ def _place(name: str, page: int) -> str:
     return f"{one_line(name)}:{page}" if page else one_line(name)
 
 
-DETAILS = """
-Each line of the file is an object: {"query": "…", "gold": [["file.pdf", 3]]}, with an optional "qid" and any further
-fields. Pages are physical, counted from 1; every gold page answers the question or a part of it.
-
-With ids of memories as gold, and "conversation": "NAME" beside a file NAME.memories.jsonl, memories are measured: each
-conversation is remembered in an index made for it, and recalled from. What you remember yourself is not touched.
-
-Figures are means over the questions with a bootstrap interval of 95 %, for the fusion and for each leg alone. Questions
-none of whose gold documents is indexed are left out of the figures and named.
-
-In a pipe each ranking is one line of tab-separated fields: name, questions, hit@1, hit@5, hit@10, MRR@10, nDCG@5.
-"""
-
-EPILOG = """
-\b
-Examples:
-  ctx eval data/questions.jsonl
-  ctx eval data/questions.jsonl --failures --top 5
-  ctx eval data/questions.jsonl --slice kind --mode lexical
-  ctx eval conversations/qrels.jsonl --slice category
-  ctx eval data/questions.jsonl --run run.jsonl --json | jq '.rankings[0].figures["hit@5"].mean'
-"""
-
 _DEEPEST = 100
 MEMORIES = "memories"  # in place of the mode
 
-FileArgument = Annotated[Path, typer.Argument(metavar="QUESTIONS.jsonl", help="The questions, one JSON object a line.")]
-RunOption = Annotated[
-    Path | None, typer.Option("--run", metavar="OUT.jsonl", help="Write the ranked pages of each question, 100 deep.")
-]
-FailuresOption = Annotated[bool, typer.Option("--failures", help="List the questions that failed, and what came.")]
-TopOption = Annotated[
-    int,
-    typer.Option(
-        "--top",
-        metavar="K",
-        help=f"A question failed if no gold page is among the first K, at most {_DEEPEST}. Default: 10.",
-        show_default=False,
-    ),
-]
-SliceOption = Annotated[
-    str | None,
-    typer.Option("--slice", metavar="FIELD", help="Figures for each value of a field, such as kind or meta.source."),
-]
-PerDocOption = Annotated[
-    bool, typer.Option("--per-doc", help="Search only the gold documents: is the page right once the document is?")
-]
 
-
-def command(
-    ctx: typer.Context,
+def evaluate(
+    call: Call,
+    questions: Annotated[
+        Path, typer.Argument(metavar="QUESTIONS.jsonl", help="The questions, one JSON object a line.")
+    ],
     *,
-    questions: FileArgument,
-    failures: FailuresOption = False,
-    top: TopOption = 10,
-    by: SliceOption = None,
-    per_doc: PerDocOption = False,
-    run: RunOption = None,
-    mode: ModeOption = None,
+    failures: Annotated[
+        bool, typer.Option("--failures", help="List the questions that failed, and what came.")
+    ] = False,
+    top: Annotated[
+        int,
+        typer.Option(
+            "--top", metavar="K", help=f"A question failed if no gold page is among the first K, at most {_DEEPEST}."
+        ),
+    ] = 10,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            "--slice", metavar="FIELD", help="Figures for each value of a field, such as kind or meta.source."
+        ),
+    ] = None,
+    per_doc: Annotated[
+        bool, typer.Option("--per-doc", help="Search only the gold documents: is the page right once the document is?")
+    ] = False,
+    run: Annotated[
+        Path | None,
+        typer.Option("--run", metavar="OUT.jsonl", help="Write the ranked pages of each question, 100 deep."),
+    ] = None,
+    mode: Annotated[
+        Mode | None, typer.Option("--mode", help="Which legs answer. Default: hybrid.", show_default=False)
+    ] = None,
 ) -> int:
-    from cli.output import on_terminal, paint, say, write_document, write_line
-    from research.evaluation import asks_memories, summarise
+    """Each line of the file is an object: {"query": "…", "gold": [["file.pdf", 3]]}, with an optional "qid" and any
+    further fields. Pages are physical, counted from 1; every gold page answers the question or a part of it.
 
-    given = common(ctx)
+    With ids of memories as gold, and "conversation": "NAME" beside a file NAME.memories.jsonl, memories are measured:
+    each conversation is remembered in an index made for it, and recalled from. What you remember yourself is not
+    touched.
+
+    Figures are means over the questions with a bootstrap interval of 95 %, for the fusion and for each leg alone.
+    Questions none of whose gold documents is indexed are left out of the figures and named. In a pipe each ranking is
+    one line of tab-separated fields: name, questions, hit@1, hit@5, hit@10, MRR@10, nDCG@5.
+
+    Examples:
+      ctx eval data/questions.jsonl
+      ctx eval data/questions.jsonl --failures --top 5
+      ctx eval data/questions.jsonl --slice kind --mode lexical
+      ctx eval conversations/qrels.jsonl --slice category
+      ctx eval data/questions.jsonl --run run.jsonl --json | jq '.rankings[0].figures["hit@5"].mean'
+    """
     if not 1 <= top <= _DEEPEST:
         raise UsageError(f"--top cannot be {top}", hint=f"--top is a whole number from 1 to {_DEEPEST}")
-    settings = settings_for(given, mode=mode.value if mode else None)
+    settings = call.settings(mode=mode.value if mode else None)
     _check_writable(run)
     if asks_memories(questions):
         measured = MEMORIES
         if mode or per_doc:
             raise UsageError("--mode and --per-doc are for pages; these are questions to memories")
-        check, asked = _recall(given, settings, questions, by, run)
+        check, asked = _recall(call, settings, questions, by, run)
     else:
         measured = settings.mode
-        check, asked = _measure(given, settings, questions, by, run, per_doc=per_doc)
+        check, asked = _measure(call, settings, questions, by, run, per_doc=per_doc)
     report = summarise(asked, measured, field=by, among=top)
-    if given.as_json:
+    if call.as_json:
         document = {
             "file": str(questions),
             "mode": measured,
@@ -219,37 +196,33 @@ def command(
     elif on_terminal():
         paint(rendering(report, failures=failures))
     else:
-        for line in plain_lines(report, failures=failures):
+        failed = failure_rows(report) if failures else ()
+        for line in (*rows_of(report), ("latency", *_times(report.latency)), *failed):
             write_line(*line)
-    if not given.quiet:
-        for note in _notes(check, asked):
-            say(f"ctx: note: {note}")
+    for note in _notes(check, asked):
+        call.note(note)
     return 0
 
 
 def _measure(
-    given: Common, settings: Settings, file: Path, by: str | None, run: Path | None, *, per_doc: bool
+    call: Call, settings: Settings, file: Path, by: str | None, run: Path | None, *, per_doc: bool
 ) -> tuple[GoldCheck, list[Asked]]:
     """Pages, in the user's own index."""
-    from research.evaluation import check_field, read_questions, write_run
-
     read = read_questions(file)
     if by is not None:
         check_field(read, by)
-    check, asked = _ask(given, settings, read, per_doc=per_doc)
+    check, asked = _ask(call, settings, read, per_doc=per_doc)
     if run is not None:
         write_run(run, asked)
     return check, asked
 
 
 def _recall(
-    given: Common, settings: Settings, file: Path, by: str | None, run: Path | None
+    call: Call, settings: Settings, file: Path, by: str | None, run: Path | None
 ) -> tuple[GoldCheck, list[Asked]]:
     """Memories, in an index of their own."""
     from tempfile import TemporaryDirectory
 
-    from cli.progress import counted
-    from research.evaluation import GoldCheck, ask_memories, check_field, fill, read_set, write_memory_run
     from research.index import Index
 
     read = read_set(file)
@@ -258,30 +231,23 @@ def _recall(
     with TemporaryDirectory() as folder, Index(folder, settings) as index:
         fill(index, read)
         running = ask_memories(index, read)
-        asked = list(counted(running, len(read.questions), "asking", "questions", quiet=given.quiet))
+        asked = list(counted(running, len(read.questions), "asking", "questions", quiet=call.quiet))
     if run is not None:
         write_memory_run(run, asked)
     return GoldCheck([one.gold for one in asked], [], {}, []), asked
 
 
-def _ask(
-    given: Common, settings: Settings, questions: list[Question], *, per_doc: bool
-) -> tuple[GoldCheck, list[Asked]]:
-    from cli.options import check_legs, opened, tell
-    from cli.progress import counted
-    from research.errors import NothingFoundError
-    from research.evaluation import ask_all, look_up
-
-    with opened(settings) as asked_of:
-        tell(asked_of.prepare(), given)
-        with asked_of.catalog.snapshot() as reader:
+def _ask(call: Call, settings: Settings, questions: list[Question], *, per_doc: bool) -> tuple[GoldCheck, list[Asked]]:
+    with call.opened(settings) as index:
+        call.prepare(index)
+        with index.catalog.snapshot() as reader:
             check = look_up(reader, questions)
         if not check.askable:
             names = _listed(list(check.missing))
             raise NothingFoundError(f"no gold document is indexed: {names}", hint="add them: ctx ingest PATH")
         asked: list[Asked] = []
-        running = ask_all(asked_of, check.askable, settings.mode, per_doc=per_doc)
-        for one in counted(running, len(check.askable), "asking", "questions", quiet=given.quiet):
+        running = ask_all(index, check.askable, settings.mode, per_doc=per_doc)
+        for one in counted(running, len(check.askable), "asking", "questions", quiet=call.quiet):
             check_legs(one.coverage)
             asked.append(one)
     return check, asked
@@ -299,8 +265,6 @@ def _worst(asked: list[Asked]) -> Asked:
 
 
 def _notes(check: GoldCheck, asked: list[Asked]) -> list[str]:
-    from cli.options import notes_on
-
     notes = []
     if check.missing:
         total = len(check.askable) + len(check.left_out)
@@ -326,8 +290,6 @@ def _failure(failure: Failure) -> dict[str, Any]:
 
 
 def _page(page: RankedPage) -> dict[str, Any]:
-    from research.evaluation import RankedMemory
-
     named = {"id": page.doc} if isinstance(page, RankedMemory) else {"filename": page.doc, "page": page.page}
     return {**named, "raw_score": page.score}
 

@@ -13,11 +13,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.options import common, complete_document, index_of, settings_for
+from cli.call import Call, offers
+from cli.options import LimitOption, TenantOption, complete_document
+from cli.output import write, write_document
+from research.errors import UsageError
+from research.text import one_line
 
 if TYPE_CHECKING:
     from research.graph import ShownGraph, ShownNode
 
+_SHOWN = 60  # nodes
 _SHAPES = {"document": "folder", "page": "note", "section": "box", "commit": "cds", "file": "component"}
 
 
@@ -61,8 +66,6 @@ def _branches(
 
 
 def _told(node: ShownNode) -> str:
-    from research.text import one_line
-
     label = one_line(node.label)
     ref = one_line(node.ref)
     return label if label == ref or node.kind in ("code", "file", "session") else f"{label}  [{ref}]"
@@ -80,8 +83,6 @@ def as_dot(graph: ShownGraph) -> str:
 
 def _dot(text: str) -> str:
     """In quotes. A backslash would begin an escape of Graphviz's own, and `<` stands for HTML only outside of them."""
-    from research.text import one_line
-
     return json.dumps(one_line(text).replace("\\", "/"), ensure_ascii=False)
 
 
@@ -95,8 +96,6 @@ def as_mermaid(graph: ShownGraph) -> str:
 
 def _mermaid(text: str) -> str:
     """All but plain letters as Mermaid's entities: nothing left means anything to it, or to the page it is drawn in."""
-    from research.text import one_line
-
     return "".join(
         letter if letter.isalnum() or letter in " .,:-_/…" else f"#{ord(letter)};" for letter in one_line(text)
     )
@@ -105,58 +104,48 @@ def _mermaid(text: str) -> str:
 FORMATS: Mapping[str, Callable[[ShownGraph], str]] = {"text": as_text, "dot": as_dot, "mermaid": as_mermaid}
 
 
-DETAILS = """
-Shows what a page, a document, a piece of code, a commit, a memory or an experience is connected with, as the things
-themselves say: pages that refer to each other ("see Table 5", "on page 12"), documents that name each other or are
-newer versions, calls and imports, the files of a commit, the session of a memory. No model is asked.
-"""
-
-EPILOG = """
-\b
-Kinds of edges: refers, cites, newer, calls, imports, supports, changes, told_in, contains.
-\b
-Examples:
-  ctx graph handbook.pdf
-  ctx graph page:4f2a91c07d3be8a1#7 --hops 2
-  ctx graph code:src/dates.py#parse --kinds calls,imports
-  ctx graph handbook.pdf --format dot | dot -Tsvg > handbook.svg
-  ctx graph handbook.pdf --json | jq -r '.nodes[].ref'
-"""
-
-
-def command(
-    ctx: typer.Context,
-    *,
+@offers(acting=True)
+def graph(
+    call: Call,
     things: Annotated[
         list[str],
         typer.Argument(
             metavar="REF|DOC", help="A ref, or a document's name, path or id.", autocompletion=complete_document
         ),
     ],
+    *,
     hops: Annotated[int, typer.Option("--hops", metavar="N", help="Edges from it, 1 to 3.")] = 1,
     kinds: Annotated[
         str | None, typer.Option("--kinds", metavar="KIND,…", help="Only edges of these kinds. Default: all.")
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", metavar="N", help="Nodes to show at most, the nearest.")] = 60,
+    limit: LimitOption = None,
     form: Annotated[str, typer.Option("--format", metavar="FORMAT", help="text, json, dot or mermaid.")] = "text",
-    tenant: Annotated[str, typer.Option("--tenant", metavar="NAME", help="Whose memories. Default: your own.")] = "",
+    tenant: TenantOption = "",
 ) -> int:
-    from cli.output import say, write, write_document
-    from research.errors import UsageError
+    """Shows what a page, a document, a piece of code, a commit, a memory or an experience is connected with, as the
+    things themselves say: pages that refer to each other ("see Table 5", "on page 12"), documents that name each other
+    or are newer versions, calls and imports, the files of a commit, the session of a memory. No model is asked. The
+    nearest 60 are shown, or as many as --limit says. Kinds of edges: refers, cites, newer, calls, imports, supports,
+    changes, told_in, contains.
 
-    given = common(ctx)
+    Examples:
+      ctx graph handbook.pdf
+      ctx graph page:4f2a91c07d3be8a1#7 --hops 2
+      ctx graph code:src/dates.py#parse --kinds calls,imports
+      ctx graph handbook.pdf --format dot | dot -Tsvg > handbook.svg
+      ctx graph handbook.pdf --json | jq -r '.nodes[].ref'
+    """
     if form not in (*FORMATS, "json"):
         raise UsageError(f"there is no format {form!r}", hint="formats: text, json, dot, mermaid")
     wanted = None if kinds is None else [kind.strip() for kind in kinds.split(",") if kind.strip()]
-    with index_of(settings_for(given)) as opened:
-        found = opened.graph.show(*things, hops=hops, kinds=wanted, limit=limit, tenant=tenant)
-    if given.as_json or form == "json":
+    with call.index_of(call.settings()) as index:
+        found = index.graph.show(*things, hops=hops, kinds=wanted, limit=limit or _SHOWN, tenant=tenant)
+    if call.as_json or form == "json":
         write_document("ctx.graph/1", found.to_dict())
     else:
         write(FORMATS[form](found))
-    if not given.quiet:
-        if found.cut:
-            say(f"ctx: note: only the nearest {len(found.nodes)} are shown; more with --limit, fewer with --kinds")
-        if not found.complete:
-            say("ctx: note: the graph is not complete yet; the next ctx ingest or ctx graph goes on with it")
+    if found.cut:
+        call.note(f"only the nearest {len(found.nodes)} are shown; more with --limit, fewer with --kinds")
+    if not found.complete:
+        call.note("the graph is not complete yet; the next ctx ingest or ctx graph goes on with it")
     return 0

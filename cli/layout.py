@@ -19,7 +19,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from cli.output import on_terminal
-from cli.views import plain
 from research.markdown import BULLET, Block, Marker
 
 if TYPE_CHECKING:
@@ -30,6 +29,13 @@ GAP = "  "  # between the columns of a table
 BETWEEN = " · "  # the cells of a row that does not fit in columns
 
 MARK = "bold"
+
+
+def plain(text: str, style: str = "") -> Text:
+    """Text as it is, styled as a whole."""
+    from rich.text import Text
+
+    return Text(text, style=style)
 
 
 def cells(text: str) -> int:

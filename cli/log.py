@@ -21,6 +21,7 @@ LOG_FILE, LOG_LEVEL = "CTX_LOG", "CTX_LOG_LEVEL"
 
 _CLI = "cli"
 _PRIVATE = 0o600
+_LAYOUT = "%(asctime)s %(levelname)s %(name)s[%(process)d]: %(message)s"
 # Their messages repeat what was typed or sent, perhaps a question.
 _QUOTING = (UsageError, NothingFoundError, ModelError)
 
@@ -117,7 +118,7 @@ class _File(logging.Handler):
 
     def __init__(self, path: Path, level: int) -> None:
         super().__init__(level)
-        self.setFormatter(_Lines(full=level <= logging.DEBUG))
+        self.setFormatter(_Words(_LAYOUT, full=level <= logging.DEBUG))
         self._path = path
         self._descriptor: int | None = _opened(path)
 
@@ -141,7 +142,8 @@ class _File(logging.Handler):
 
 
 class _Words(logging.Formatter):
-    """Records with the words that may quote a document or a question, or without them."""
+    """Records with the words that may quote a document or a question, or without them. One record is one line; what
+    belongs to it stands indented below, so that no name of a file can feign a record."""
 
     def __init__(self, layout: str, *, full: bool) -> None:
         super().__init__(layout)
@@ -149,7 +151,8 @@ class _Words(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         record.exc_text = None  # what another handler made of the traceback
-        return super().format(record)
+        first, *rest = super().format(record).splitlines()
+        return "\n".join([one_line(first), *(f"    {one_line(line)}" for line in rest)])
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  its name in logging
         if self._full:
@@ -159,19 +162,8 @@ class _Words(logging.Formatter):
     def formatException(self, ei: Any) -> str:  # noqa: N802  likewise
         return super().formatException(ei) if self._full else frames_of(ei[1])
 
-
-class _Lines(_Words):
-    """One record, one line; what belongs to it stands indented below, so that no name of a file can feign a record."""
-
-    def __init__(self, *, full: bool) -> None:
-        super().__init__("%(asctime)s %(levelname)s %(name)s[%(process)d]: %(message)s", full=full)
-
     def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: N802  likewise
         return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(record.created))}.{int(record.msecs):03d}Z"
-
-    def format(self, record: logging.LogRecord) -> str:
-        first, *rest = super().format(record).splitlines()
-        return "\n".join([one_line(first), *(f"    {one_line(line)}" for line in rest)])
 
 
 def _opened(path: Path) -> int:
@@ -179,15 +171,11 @@ def _opened(path: Path) -> int:
     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         descriptor = os.open(path, flags, _PRIVATE)
-    except OSError as error:
-        raise _unusable(path, "it is a link" if path.is_symlink() else error.strerror or str(error)) from error
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return descriptor
         os.close(descriptor)
-        raise _unusable(path, "it is no file")
-    return descriptor
-
-
-def _unusable(path: Path, why: str) -> UsageError:
-    return UsageError(
-        f"the log {path} cannot be opened: {why}", hint="name a file in a folder of yours: --log-file ctx.log"
-    )
+        why = "it is no file"
+    except OSError as error:
+        why = "it is a link" if path.is_symlink() else error.strerror or str(error)
+    hint = "name a file in a folder of yours: --log-file ctx.log"
+    raise UsageError(f"the log {path} cannot be opened: {why}", hint=hint)

@@ -42,9 +42,9 @@ def main(args: Sequence[str] | None = None, *, system: str = os.name, leave: boo
             with suppress(OSError, ValueError):  # a reader that went away, a stream that was closed
                 stream.flush()
         os._exit(code)
-    options = sys.modules.get("cli.options")
-    if options is not None:  # --version needs none
-        options.close_held()
+    call = sys.modules.get("cli.call")
+    if call is not None:  # --version needs none
+        call.close_held()
     return code
 
 

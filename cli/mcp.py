@@ -8,13 +8,14 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from cli.options import common, index_of, settings_for
-from cli.output import say
+from cli.call import Call, offers
+from cli.options import AllowIngestOption, RootOption
 from research.errors import CtxError, UsageError
 
 if TYPE_CHECKING:
@@ -23,40 +24,15 @@ if TYPE_CHECKING:
     from research.index import Index
     from research.service import JobRunner, Service, TextIn
 
-DETAILS = """
-An agent's program starts it and talks to it over stdin and stdout (Model Context Protocol). It offers the tools ask,
-search, get_page, page_image, list_documents and outline, remember, recall and build_turn for what is told, and with
---allow-ingest also ingest; every page is a resource at ctx://doc/ID/page/N. Nothing but the protocol is ever written to
-stdout; what it logs goes to --log-file. It ends with its stdin, or by Ctrl-C or SIGTERM.
-
-README, "For agents (MCP)", has the lines for Claude Code, Claude Desktop, VS Code and Codex. ctx serve offers the same
-tools over HTTP at /mcp.
-"""
-
-EPILOG = """
-\b
-Examples:
-  ctx mcp
-  ctx mcp --index ~/papers/.ctx
-  ctx mcp --allow-ingest --root ~/papers
-  claude mcp add ctx -- ctx mcp --index ~/papers/.ctx
-"""
-
-WITHOUT = ("as_json",)  # stdout is the protocol's
-
 INSTALL = "pip install 'ctx-research[serve]'"
 
 
-def command(
-    ctx: typer.Context,
+@offers(without=("as_json",))  # stdout is the protocol's
+def mcp(
+    call: Call,
     *,
-    allow_ingest: Annotated[
-        bool, typer.Option("--allow-ingest", help="Offer the tool ingest, for files and folders below --root.")
-    ] = False,
-    root: Annotated[
-        list[Path] | None,
-        typer.Option("--root", metavar="DIR", help="A folder that may be added; with --allow-ingest. Repeatable."),
-    ] = None,
+    allow_ingest: AllowIngestOption = False,
+    root: RootOption = None,
     text_in: Annotated[
         str | None,
         typer.Option(
@@ -66,13 +42,29 @@ def command(
         ),
     ] = None,
 ) -> int:
-    given = common(ctx)
-    _check_installed()
-    roots = _roots(root or [], allow_ingest=allow_ingest)
-    placed = _text_in(text_in)
-    index = index_of(settings_for(given))
-    if sys.stdin.isatty() and not given.quiet:
-        say("ctx: an agent's program starts this and talks to it; see README, For agents (MCP). Ctrl-D ends it")
+    """An agent's program starts it and talks to it over stdin and stdout (Model Context Protocol). It offers the tools
+    ask, search, get_page, page_image, list_documents and outline, remember, recall and build_turn for what is told, and
+    with --allow-ingest also ingest; every page is a resource at ctx://doc/ID/page/N. Nothing but the protocol is ever
+    written to stdout; what it logs goes to --log-file. It ends with its stdin, or by Ctrl-C or SIGTERM.
+
+    README, "For agents (MCP)", has the lines for Claude Code, Claude Desktop, VS Code and Codex. ctx serve offers the
+    same tools over HTTP at /mcp.
+
+    Examples:
+      ctx mcp
+      ctx mcp --index ~/papers/.ctx
+      ctx mcp --allow-ingest --root ~/papers
+      claude mcp add ctx -- ctx mcp --index ~/papers/.ctx
+    """
+    check_installed("ctx mcp", "mcp")
+    roots = read_roots(root or [], allow_ingest=allow_ingest)
+    if allow_ingest and not roots:
+        raise UsageError("--allow-ingest needs a folder", hint="name what may be added: --root DIR")
+    if text_in not in (None, "content", "structured"):
+        raise UsageError(f"--text-in: {text_in!r} is not one of content, structured", hint="leave it out if in doubt")
+    index = call.index_of(call.settings())
+    if sys.stdin.isatty():
+        call.say("an agent's program starts this and talks to it; see README, For agents (MCP). Ctrl-D ends it")
     gc.disable()  # what is loaded now stays: to look for garbage in it again and again is a tenth of the start
     # From here on what any library prints goes to stderr, and nobody else reads what the client sends.
     stdin, stdout = _own(0, os.O_RDONLY), _own(1, os.O_WRONLY)
@@ -82,6 +74,7 @@ def command(
 
         from research.service import serve_stdio
 
+        placed = cast("TextIn | None", text_in)
         serve = partial(serve_stdio, jobs=_jobs(index) if roots else None, roots=roots, text_in=placed)
         anyio.run(_serve, partial(serve, service, os.fdopen(stdin, "rb"), os.fdopen(stdout, "wb")))
     finally:
@@ -89,33 +82,22 @@ def command(
     return 0
 
 
-def _check_installed() -> None:
-    from importlib.util import find_spec
+def check_installed(command: str, *modules: str) -> None:
+    """Raise if the extra is missing, and say which."""
+    missing = [name for name in modules if find_spec(name) is None]
+    if missing:
+        raise CtxError(f"{command} needs {', '.join(missing)}, which is not installed", hint=INSTALL)
 
-    if find_spec("mcp") is None:
-        raise CtxError("ctx mcp needs mcp, which is not installed", hint=INSTALL)
 
-
-def _roots(given: list[Path], *, allow_ingest: bool) -> tuple[Path, ...]:
+def read_roots(given: list[Path], *, allow_ingest: bool) -> tuple[Path, ...]:
+    """The folders from which documents may be added."""
     if given and not allow_ingest:
         raise UsageError("--root says what may be added, and nothing may", hint="add --allow-ingest, or leave it out")
-    if allow_ingest and not given:
-        raise UsageError("--allow-ingest needs a folder", hint="name what may be added: --root DIR")
     folders = tuple(path.expanduser().absolute() for path in given)
     for folder, path in zip(folders, given, strict=True):
         if not folder.is_dir():
             raise UsageError(f"{path} is no folder", hint="name one that exists with --root DIR")
     return folders
-
-
-def _text_in(given: str | None) -> TextIn | None:
-    if given == "content":
-        return "content"
-    if given == "structured":
-        return "structured"
-    if given is None:
-        return None
-    raise UsageError(f"--text-in: {given!r} is not one of content, structured", hint="leave it out if in doubt")
 
 
 def _own(number: int, mode: int) -> int:

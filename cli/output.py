@@ -8,17 +8,23 @@ from __future__ import annotations
 
 import io
 import os
+import shlex
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from research.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from rich.console import Console, RenderableType
 
     from research.errors import CtxError
+
+
+_USUAL = (["less"], ["more"])
+_DID_NOT_RUN = (126, 127)  # what env, sh and the like say of a program that is not there
 
 
 def prepare_streams() -> None:
@@ -62,7 +68,7 @@ def write_line(*fields: object) -> None:
     write("\t".join(one_line(str(field)) for field in fields) + "\n")
 
 
-def write_document(schema: str, fields: dict[str, Any]) -> None:
+def write_document(schema: str, fields: Mapping[str, Any]) -> None:
     """The one JSON document of a command. ASCII only, so that no encoding and no terminal can spoil it."""
     import json
 
@@ -128,3 +134,53 @@ def _mute_stdout() -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, descriptor)
     os.close(nowhere)
+
+
+def terminal_name() -> str:
+    """The terminal's device and whose it is now, for devices are given anew; empty without one."""
+    for stream in (sys.stderr, sys.stdin, sys.stdout):
+        with suppress(OSError, ValueError, AttributeError):
+            return f"{os.ttyname(stream.fileno())} {os.getsid(0)}"
+    return ""
+
+
+def page(text: str) -> None:
+    """Show long output through the user's pager, as git and man do it: $PAGER, else less, else more. Only the
+    environment decides which program runs, and no shell reads it. As it is where it fits the screen or is no terminal,
+    else page by page. Leaving early is no error."""
+    if on_terminal() and text.count("\n") >= screen_size()[1]:
+        for command in pagers(os.environ):
+            if _shown_by(command, text):
+                return
+    write(text)
+
+
+def pagers(environment: Mapping[str, str]) -> list[list[str]]:
+    """The commands to try, in order; none where a pager could not draw or is not wanted."""
+    if environment.get("TERM", "dumb") == "dumb":
+        return []
+    chosen = environment.get("PAGER")
+    if chosen is None:
+        return list(_USUAL)
+    try:
+        words = shlex.split(chosen)
+    except ValueError:  # a quote that is not closed
+        return []
+    return [] if words in ([], ["cat"]) else [words]
+
+
+def _shown_by(command: list[str], text: str) -> bool:
+    """Whether the program could be started. It may end before it has read all."""
+    import signal
+    import subprocess
+
+    # Ctrl-C is the pager's, in which it ends a search. Handled by doing nothing: what is ignored, a child ignores too.
+    before = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        with subprocess.Popen(command, stdin=subprocess.PIPE, env={"LESS": "R", **os.environ}) as pager:
+            pager.communicate(text.encode("utf-8", "backslashreplace"))
+    except (OSError, ValueError):  # there is no such program, or it has no name that could be one
+        return False
+    finally:
+        signal.signal(signal.SIGINT, before)
+    return pager.returncode not in _DID_NOT_RUN

@@ -2,148 +2,112 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli.options import common, index_for
+from cli.call import Call, Verbs, offers
+from cli.options import RefsArgument, TenantOption
+from cli.output import say, write, write_document
 from research.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from cli.options import Common
-    from research.governance import MemoryAccessDecision
-
-DETAILS = """
-Policies are written in Cedar (www.cedarpolicy.com). They are policy.cedar and policies/*.cedar beside your config.toml,
-or what the setting `policy` (CTX_POLICY) names, a file or a folder; never a file that lies where documents were
-ingested, or that others may write. Without any, what is yours is yours to read and nobody else reads anything. With
-one, nothing is read that no policy permits, by anybody; and if it cannot be used, nothing is. `check` reads them, or
-FILE; `try` tells what they decide about REFs, for you or for --as NAME, and by which policies; nothing is given out.
-In a pipe the fields of a line are separated by tabs.
-"""
-
-EPILOG = """
-\b
-Examples:
-  ctx policy example > policy.cedar
-  ctx policy check policy.cedar
-  ctx policy check
-  ctx policy try page:3f9a12cc5e6b7a80#7 code:/src/dates.py
-  ctx policy try --as ann --tenant lab --action send memory:1b2c
-"""
+    from research.governance import MemoryAccessDecision, Resource
 
 
-class Verb(StrEnum):
-    check = "check"
-    example = "example"
-    try_ = "try"
-
-
-class Wanted(StrEnum):
-    read = "read"
-    send = "send"
-
-
-def command(
-    ctx: typer.Context,
-    *,
-    verb: Annotated[Verb, typer.Argument(metavar="check|example|try", help="What to do. Default: check.")] = Verb.check,
-    words: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="FILE|REF...", help="What to check, or to decide about.", show_default=False),
+def check(
+    call: Call,
+    file: Annotated[
+        str | None, typer.Argument(metavar="FILE", help="Policies that are not in force yet.", show_default=False)
     ] = None,
-    name: Annotated[str | None, typer.Option("--as", metavar="NAME", help="try: for whom. Default: you.")] = None,
-    tenant: Annotated[str, typer.Option("--tenant", metavar="T", help="try: whose things they see.")] = "",
-    action: Annotated[
-        Wanted, typer.Option("--action", help="try: to read, or to send to a model elsewhere.")
-    ] = Wanted.read,
 ) -> int:
-    given = common(ctx)
-    if verb is not Verb.try_ and (name is not None or tenant or action is not Wanted.read):
-        raise UsageError("--as, --tenant and --action belong to try", hint="ctx policy try --as NAME REF...")
-    if verb is Verb.try_:
-        return _try(words or (), name, tenant, action, given)
-    if verb is Verb.example:
-        _example(given)
-    else:
-        _check(words or (), given)
-    return 0
+    """Say whether the policies in force can be used, or those of FILE.
 
-
-def _check(files: Sequence[str], given: Common) -> None:
-    from contextlib import nullcontext
-
-    from cli.output import say, write_document, write_line
+    Examples:
+      ctx policy check
+      ctx policy check policy.cedar
+    """
     from research.governance import read_policies
 
-    if len(files) > 1:
-        raise UsageError("check takes one file or folder", hint="ctx policy check FILE")
-    index = index_for(given)
+    index = call.index()
     with index.unrestricted().catalog.snapshot() if index.exists else nullcontext() as reader:
-        setting = files[0] if files else index.settings.policy
-        loaded, notes = read_policies(setting, reader, index.root, anywhere=bool(files))
+        setting = index.settings.policy if file is None else file
+        loaded, notes = read_policies(setting, reader, index.root, anywhere=file is not None)
     names = loaded.names if loaded is not None else ()
-    if given.as_json:
-        paths = [str(path) for path in loaded.paths] if loaded is not None else []
-        revision = loaded.revision if loaded is not None else None
-        write_document("ctx.policy/1", {"files": paths, "policies": list(names), "revision": revision})
-        return
-    for name in names:
-        write_line(name)
-    if given.quiet:
-        return
+    paths = [str(path) for path in loaded.paths] if loaded is not None else []
+    fields = {"files": paths, "policies": list(names), "revision": loaded.revision if loaded is not None else None}
+    call.show("ctx.policy/1", fields, ((name,) for name in names))
+    if call.as_json:
+        return 0
     if loaded is None:
         from research.files import user_config
 
-        say(f"ctx: note: there is no policy; one begins with: ctx policy example > {user_config().parent}/policy.cedar")
+        call.note(f"there is no policy; one begins with: ctx policy example > {user_config().parent}/policy.cedar")
     else:
         for note in notes:
-            say(f"ctx: note: it would not be used from there: {note}")
-        say(f"ctx: {len(names)} policies in {', '.join(str(path) for path in loaded.paths)} are well written")
+            call.note(f"it would not be used from there: {note}")
+        call.say(f"{len(names)} policies in {', '.join(paths)} are well written")
+    return 0
 
 
-def _example(given: Common) -> None:
+def example(call: Call) -> int:
+    """Print a policy to begin with.
+
+    Examples:
+      ctx policy example > policy.cedar
+    """
     from importlib.resources import files
 
-    from cli.output import write, write_document
-
     text = files("research.governance").joinpath("example.cedar").read_text(encoding="utf-8")
-    if given.as_json:
+    if call.as_json:
         write_document("ctx.policy/1", {"example": text})
     else:
         write(text)
+    return 0
 
 
-def _try(refs: Sequence[str], name: str | None, tenant: str, action: Wanted, given: Common) -> int:
-    from cli.output import say, write_document, write_line
+@offers(acting=True)
+def try_policy(
+    call: Call,
+    refs: RefsArgument = None,
+    *,
+    tenant: TenantOption = "",
+    send: Annotated[bool, typer.Option("--send", help="To be sent to a model elsewhere, in place of read.")] = False,
+) -> int:
+    """Say what the policies decide about REFs, for you or for --as NAME, and by which policies. Nothing is released.
+
+    Examples:
+      ctx policy try page:3f9a12cc5e6b7a80#7 code:/src/dates.py
+      ctx policy try --as ann@lab --send memory:1b2c
+    """
+    from dataclasses import replace
+
     from research.governance import Principal, owner_principal
 
     if not refs:
         raise UsageError("try needs the refs of things", hint="ctx policy try page:ID#7; ctx search prints some")
-    index = index_for(given)
-    if name is None:
-        who = owner_principal()
-        who = Principal(who.name, tenant, owner=True)
-    else:
-        who = Principal(name, tenant)
-    decision = index.policy.decide(who, refs, action="send" if action is Wanted.send else "read")
-    if given.as_json:
-        write_document("ctx.policy/1", {"decision": _document(decision)})
-    else:
-        for ruling in decision.rulings:
-            effect = "redact, with text" if ruling.effect == "redact" and ruling.text else ruling.effect
-            write_line(effect, ruling.ref, ruling.resource.classification, ", ".join(ruling.policies))
+    index = replace(call, acting=None).index()
+    who = call.acting or Principal(owner_principal().name, tenant, owner=True)
+    if call.acting and tenant:
+        who = Principal(who.name, tenant)
+    decision = index.policy.decide(who, refs, action="send" if send else "read")
+    lines = (
+        (
+            "redact, with text" if each.effect == "redact" and each.text else each.effect,
+            each.ref,
+            each.resource.classification,
+            ", ".join(each.policies),
+        )
+        for each in decision.rulings
+    )
+    call.show("ctx.policy/1", {"decision": _document(decision)}, lines)
     if decision.problem:
         say(f"ctx: everything is denied: {decision.problem}")
     return 1 if decision.problem else 0
 
 
 def _document(decision: MemoryAccessDecision) -> dict[str, object]:
-    from cli.views import resource_fields
-
     return {
         "principal": decision.principal.name,
         "tenant": decision.principal.tenant,
@@ -153,12 +117,33 @@ def _document(decision: MemoryAccessDecision) -> dict[str, object]:
         "problem": decision.problem or None,
         "rulings": [
             {
-                "ref": ruling.ref,
-                "effect": ruling.effect,
-                "text": ruling.text,
-                "policies": list(ruling.policies),
-                **resource_fields(ruling.resource),
+                "ref": each.ref,
+                "effect": each.effect,
+                "text": each.text,
+                "policies": list(each.policies),
+                **resource_fields(each.resource),
             }
-            for ruling in decision.rulings
+            for each in decision.rulings
         ],
     }
+
+
+def resource_fields(thing: Resource) -> dict[str, Any]:
+    """What a policy knows of a thing."""
+    return {
+        "kind": thing.kind,
+        "source_path": thing.path or None,
+        "tags": sorted(thing.tags),
+        "classification": thing.classification,
+        **{name: getattr(thing, name) or None for name in ("status", "module", "project")},
+    }
+
+
+POLICY = Verbs(
+    """Policies are written in Cedar (www.cedarpolicy.com). They are policy.cedar and policies/*.cedar beside your
+    config.toml, or what the setting `policy` (CTX_POLICY) names, a file or a folder; never a file that lies where
+    documents were ingested, or that others may write. Without any, what is yours is yours to read and nobody else reads
+    anything. With one, nothing is read that no policy permits, by anybody; and if it cannot be used, nothing is.
+    In a pipe the fields of a line are separated by tabs.""",
+    {"check": check, "example": example, "try": try_policy},
+)

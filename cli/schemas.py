@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
+import typer
+
+from cli.call import Call, offers
+from cli.output import write, write_line
 from ingest import CodeCounts, CommitsSummary, FileOutcome, IngestSummary, PageOutcome
 from research.answer import CheckedSentence, Prompt, WrittenAnswer
+from research.errors import NothingFoundError
 from research.evaluation import Failure, Latency, Row
 from research.experiences import AxisValues, Experience, LineProblem, Value
 from research.governance import MemoryAccessAudit, Proposal, Verification
@@ -24,7 +30,7 @@ from research.models import (
 )
 from research.packages import ContextPackage
 from research.records import CodeTree, DocumentInfo, RepositoryInfo
-from research.reports import Backup, Check, Reindexed, Restored, Status
+from research.reports import Backup, Check, Restored, Status
 from research.schema import json_schema, maybe, several, shape
 from research.service import TokenEntry
 from research.sessions import AskedTurn, CitedPage, Session
@@ -92,12 +98,6 @@ def documents() -> dict[str, Any]:
         ),
         "audit/1": shape(entries=maybe(several(audited)), entry=maybe(audited), verification=maybe(Verification)),
         "backup/1": shape(Backup, index=str),
-        "classify/1": shape(
-            labels=labels, accepted=maybe(bool), proposals=maybe(several(shape(Proposal, classification=Level))),
-            things=maybe(several(shape(
-                called="Classified", ref=str, kind=str, filename=Text, source_path=Text, tags=Texts, **governed
-            ))),
-        ),
         "context/1": shape(FormattedContext, query=str, types=Types, **context),
         "doctor/1": shape(
             summary=shape(called="Summary", ok=int, warn=int, fail=int),
@@ -137,7 +137,12 @@ def documents() -> dict[str, Any]:
             commits=maybe(CommitsSummary),
         ),
         "init/1": shape(index=str, created=bool),
-        "label/1": shape(labels=labels),
+        "label/1": shape(
+            labels=labels, accepted=maybe(bool), proposals=maybe(several(shape(Proposal, classification=Level))),
+            things=maybe(several(shape(
+                called="Labelled", ref=str, kind=str, filename=Text, source_path=Text, tags=Texts, **governed
+            ))),
+        ),
         "list/1": shape(
             documents=list[DocumentInfo], repositories=maybe(list[RepositoryInfo]), code=maybe(list[CodeTree])
         ),
@@ -168,7 +173,6 @@ def documents() -> dict[str, Any]:
             )),
         ))),
         "recall/1": shape(query=Text, memories=several(memory), searched=int, notes=Texts),
-        "reindex/1": shape(Reindexed, index=str, seconds=float),
         "remember/1": shape(
             memories=several(shape(Memory, only="id joined_to", outcome=Kept)), stored=maybe(int), joined=maybe(int),
             known=maybe(int), failed=several(shape(called="FailedLine", line=int, error=str)),
@@ -211,7 +215,6 @@ def documents() -> dict[str, Any]:
                 SourceDocument, called="Quoted", only="ref filename page relevance_score", citation=int
             )),
         ),
-        "version/1": shape(version=str, python=str),
     }
     # fmt: on
 
@@ -225,3 +228,27 @@ def load(name: str) -> dict[str, Any]:
     """A document's schema, whole."""
     title = next(each for each in documents() if each.partition("/")[0] == name)
     return json_schema(documents()[title], f"ctx.{title}", f"What `ctx … --json` prints as ctx.{title}.")
+
+
+@offers(without=("index", "as_json"))
+def schema(
+    call: Call,
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="A document, or error.", show_default=False)
+    ] = None,
+) -> int:
+    """A JSON schema (draft 2020-12) of the document that `ctx NAME --json` prints. Without a name: the names there are.
+    Documents name their own in the field `schema`.
+
+    Examples:
+      ctx schema
+      ctx schema ask | jq '.["$defs"].source.properties | keys'
+    """
+    if name is None:
+        for each in names():
+            write_line(each)
+    elif name not in names():
+        raise NothingFoundError(f"there is no schema {name!r}", hint=f"there are: {', '.join(names())}")
+    else:
+        write(json.dumps(load(name), indent=2) + "\n")
+    return 0

@@ -2,94 +2,84 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.options import common, index_of, settings_for
+from cli.call import Call, orderly_end
+from cli.ingest import counts_line, notes_of
+from cli.output import write
+from cli.progress import LogObserver, observer_for
+from ingest import PdfFilter, changes, ingest
 from research.errors import CtxError, NothingFoundError, UsageError
 
 if TYPE_CHECKING:
-    from cli.options import Common
-    from ingest import IngestSummary, PdfFilter
+    from ingest import IngestSummary
     from research.index import Index
 
-DETAILS = """
-Ingests the folders, and again whenever PDFs in them come, change or go; documents whose files are gone are removed,
-unless a drive is no longer mounted. A file that cannot be read is told and stops nothing. A run takes the settings of
-`ctx ingest`: OCR, images and models come from ctx.toml or CTX_*. Ctrl-C ends it, with exit code 0.
-
-Each run that did something is a line on stdout; with --json a document a line, as `ctx ingest --json` prints it.
-"""
-
-EPILOG = """
-\b
-Examples:
-  ctx watch ./docs
-  ctx watch ./papers ./reports --keep
-  ctx watch /mnt/share/docs --poll
-"""
+_FOR_EVER = -1.0
 
 
-def command(
-    ctx: typer.Context,
-    *,
+def watch(
+    call: Call,
     folder: Annotated[list[Path], typer.Argument(metavar="FOLDER...", help="Folders to follow.")],
+    *,
     keep: Annotated[bool, typer.Option("--keep", help="Keep documents whose files are gone.")] = False,
     poll: Annotated[bool, typer.Option("--poll", help="Look again and again; for network drives.")] = False,
 ) -> int:
-    from cli.output import say
-    from cli.running import orderly_end
-    from ingest import PdfFilter, changes
+    """Ingests the folders, and again whenever PDFs in them come, change or go; documents whose files are gone are
+    removed, unless a drive is no longer mounted. A file that cannot be read is told and stops nothing. A run takes the
+    settings of `ctx ingest`: OCR, images and models come from ctx.toml or CTX_*. Ctrl-C ends it, with exit code 0.
 
-    given = common(ctx)
-    index = index_of(settings_for(given))
+    Each run that did something is a line on stdout; with --json a document a line, as `ctx ingest --json` prints it.
+
+    Examples:
+      ctx watch ./docs
+      ctx watch ./papers ./reports --keep
+      ctx watch /mnt/share/docs --poll
+    """
+    index = call.index_of(call.settings())
     for path in folder:
         if not path.is_dir():
             raise UsageError(f"not a folder: {path}", hint="ctx watch follows folders; for a file: ctx ingest FILE")
     wanted = PdfFilter(folder, index.root)
-    follower = _Follower(index, folder, wanted, given, keep=keep)
+    follower = _Follower(call, index, folder, wanted, keep=keep)
     with orderly_end():
         try:
             follower.run()
-            if not given.quiet:
-                say(f"ctx: watching {', '.join(map(str, folder))}; Ctrl-C ends it")
+            call.say(f"watching {', '.join(map(str, folder))}; Ctrl-C ends it")
             for _ in changes(folder, wanted, poll=poll):
                 follower.run()
         except KeyboardInterrupt:
-            if not given.quiet:
-                say("ctx: stopped watching")
+            call.say("stopped watching")
     return 0
 
 
 class _Follower:
     """Runs, and tells of each what is new."""
 
-    def __init__(self, index: Index, folders: list[Path], wanted: PdfFilter, given: Common, *, keep: bool) -> None:
+    def __init__(self, call: Call, index: Index, folders: list[Path], wanted: PdfFilter, *, keep: bool) -> None:
+        self._call = call
         self._index = index
         self._folders = folders
         self._wanted = wanted
-        self._given = given
         self._keep = keep
         self._lost: tuple[list[str], list[str]] = ([], [])  # what was told of last
 
     def run(self) -> None:
         """One run. Folders without PDFs are no fault here: they may come."""
-        from cli.progress import LogObserver, observer_for
-        from cli.running import FOR_EVER
-        from ingest import ingest
-
         for folder in self._folders:
             if not folder.is_dir():
                 raise CtxError(f"the folder is gone: {folder}", hint="nothing was removed; watch it when it is back")
         try:
-            with observer_for(quiet=self._given.quiet, as_json=self._given.as_json) as observer:
+            with observer_for(self._call) as observer:
                 summary = ingest(
                     self._index,
                     self._folders,
                     observer=observer,
-                    wait=FOR_EVER,
+                    wait=_FOR_EVER,
                     prune=not self._keep,
                     known_folders=self._wanted.folders,
                 )
@@ -101,20 +91,15 @@ class _Follower:
             raise KeyboardInterrupt
 
     def _tell(self, summary: IngestSummary, *, told: bool) -> None:
-        import json
-
-        from cli.output import say, write
-        from cli.progress import counts_line, notes_of
-
         lost = (summary.gone, summary.empty_folders)
         done = counts_line(summary, without=("unchanged",))
         if not done and lost == self._lost:
             return
         self._lost = lost
-        if self._given.as_json:
+        if self._call.as_json:
             document = {"schema": "ctx.ingest/2", "index": str(self._index.root), **summary.to_dict()}
             write(json.dumps(document) + "\n")
-        elif done and not self._given.quiet:
+        elif done and not self._call.quiet:
             write(f"{done}\n")
-        for note in [] if self._given.quiet else notes_of(summary, told=told, prune=not self._keep):
-            say(f"ctx: {note}")
+        for note in notes_of(summary, told=told, prune=not self._keep):
+            self._call.say(note)

@@ -121,7 +121,7 @@ _FLAT = (
 _AGENTS = "documents=filters.documents pages=filters.pages tags=filters.tags"
 _LEAST = "min_score min_confidence"
 DOORS = {
-    "ctx ask": f"max_tokens max_sources num_results mode {_FLAT} {_LEAST} session types",
+    "ctx ask": f"{_FLAT} types mode max_tokens min_confidence session",
     "ctx chat": f"session {_FLAT} mode",
     "ctx search": f"num_results mode {_FLAT} {_LEAST}",
     "ctx context": "types limit max_tokens min_score same_file",

@@ -151,6 +151,8 @@ class Settings:
     max_answer_tokens: int = _setting(
         600, flag=True, minimum=1, maximum=1_000_000, users_own="it says how much a model may write"
     )
+    # whether the model also gets pictures of the first pages
+    model_images: bool = _setting(False, users_own="it says what is sent to a model")
     # what is taken out of texts before they leave in the context of a turn: keys and tokens; with pii also mail, cards,
     # accounts, telephone and identity numbers, names and addresses (extra `redact`)
     redact: str = _setting("secrets", choices=("off", "secrets", "pii"), users_own="it says what may leave")

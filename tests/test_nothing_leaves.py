@@ -69,7 +69,7 @@ QUICK = (
     ["search", "controller", "--mode", "hybrid"],
     ["show", "manual.pdf", "1", "--image", "page.png", "--for", "controller"],
     ["status"],
-    ["reindex"],
+    ["doctor", "--reindex"],
     ["backup", "b.zip"],
     ["restore", "b.zip", "--force"],
     ["ask", "What does the controller do?"],

@@ -72,7 +72,7 @@ def test_make_targets_exist() -> None:
 def test_the_table_of_commands_is_complete(place: Path) -> None:
     named = re.findall(r"^\| `ctx (\w+)", README, re.MULTILINE)
     helped = run_in_process("--help", cwd=place).out
-    listed = re.findall(r"^  (\w+)  +\S", helped.split("Commands:")[1].split("Examples:")[0], re.MULTILINE)
+    listed = re.findall(r"^  (\w+)  +\S", helped.split("Ask:")[1].split("Examples:")[0], re.MULTILINE)
     assert sorted(named) == sorted(listed)
 
 

@@ -197,7 +197,7 @@ def _cut_to_fit(draft: _Draft, window: Window, counter: TokenCounter) -> _Draft:
             f"the model takes {window.tokens:,} tokens; the question, the instructions and an answer of"
             f" {window.max_answer_tokens:,} tokens need about {needed:,}",
             window=window.tokens,
-            hint="lower --max-answer-tokens, or name a model with a larger window",
+            hint="lower max_answer_tokens, or name a model with a larger window",
         )
     return draft.with_text(1, _beginning(words, fits))
 

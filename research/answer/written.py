@@ -159,11 +159,11 @@ class _Writing:
         most = self._window.max_answer_tokens
         if reason == LENGTH and not self._written and self._reply and self._reply.thought:
             problem = f"the model used up its {most:,} tokens by thinking, and wrote nothing"
-            return self._result(problem, hint="raise --max-answer-tokens", code=LENGTH)
+            return self._result(problem, hint="raise max_answer_tokens", code=LENGTH)
         if not "".join(self._written).strip():
             return self._result("the model wrote nothing", code="empty")
         if reason == LENGTH:
-            return self._result(f"it was cut at {most:,} tokens", hint="raise --max-answer-tokens", code=LENGTH)
+            return self._result(f"it was cut at {most:,} tokens", hint="raise max_answer_tokens", code=LENGTH)
         if reason == REPETITION:
             return self._result("the model repeated itself, and was stopped", code=REPETITION)
         if reason in {"content_filter", "tool_calls", "function_call"}:

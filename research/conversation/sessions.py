@@ -140,7 +140,7 @@ def session_name(given: str) -> str:
 
 
 def no_session(name: str) -> NothingFoundError:
-    return NothingFoundError(f"there is no session {name}", hint="see them with: ctx sessions")
+    return NothingFoundError(f"there is no session {name}", hint="see them with: ctx session")
 
 
 def _earlier(turn: AskedTurn) -> Earlier:

@@ -341,7 +341,8 @@ def _named(what: str, name: str) -> str:
     name = " ".join(name.split())
     if not name or len(name) > _LONGEST_NAME:
         raise ContextAssemblyError(
-            f"a {what} has a name of 1 to {_LONGEST_NAME} characters", hint="for example: ctx premortem debugging"
+            f"a {what} has a name of 1 to {_LONGEST_NAME} characters",
+            hint="for example: ctx experience premortem debugging",
         )
     return name
 

@@ -70,7 +70,7 @@ class ChromaClient:
     def _public(self) -> Client:
         generation = self.generation()
         if generation is None:
-            raise IndexUnusableError("the collections are not built", hint="build them with: ctx reindex")
+            raise IndexUnusableError("the collections are not built", hint="build them with: ctx doctor --reindex")
         with self._lock:
             if not self._clients or self._clients[-1][0] != generation:
                 self._clients.append((generation, open_client(generation.path)))

@@ -17,8 +17,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.terminal_theme import TerminalTheme
 
-from cli.answer_view import Screen, answer_lines
-from cli.views import plain, screen_notes
+from cli.answer import Screen, answer_lines, screen_notes
+from cli.layout import plain
 from ingest import Observer, ingest
 from research.index import Index
 from research.lazy import switch_off

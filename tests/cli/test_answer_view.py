@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.text import Text
 
-from cli.answer_view import Screen, answer_lines, footer, note_lines, page_line, quote_lines, said
+from cli.answer import Note, Screen, answer_lines, footer, note_lines, page_line, quote_lines, quotes
 from cli.layout import MARK, cells
-from cli.views import Note
 from research.models import DroppedSource, Passage, ResearchContext
 from tests.cli.answers import HOSTILE, SENTENCE, answer, marker, quote, source
 from tests.pace import draws
@@ -20,7 +19,7 @@ from tests.pace import draws
 SCREENS = [(80, 40), (120, 40), (50, 30), (80, 24), (40, 24)]
 LONG_NAME = "nielsen2015musicbizpresentation-final-150526143534-lva1-app6891_95.pdf"
 TABLE = "| Plan | Premium | Copay |\n|---|---|---|\n" + "".join(f"| Plan {n} | ${n}5 | {n} % |\n" for n in range(12))
-NOTES = [Note("the dense leg failed (no document has vectors yet); " * 3, "yellow")] * 5
+NOTES = [Note("dense search failed (no document has vectors yet); " * 3, "yellow")] * 5
 
 
 def plains(lines: list[Text]) -> list[str]:
@@ -131,7 +130,7 @@ def test_when_nothing_answers_it_says_so_and_quotes_nothing() -> None:
     assert shown[1] == "nearest."
     assert not any("“" in line for line in shown)
     assert shown[-1].startswith("Nothing seems to answer this · ")
-    [one] = said(answer([source()], level="none", pages=1), Screen(120, 40), 5, marker())
+    [one] = quotes(answer([source()], level="none", pages=1), Screen(120, 40), 5, marker())
     assert "1 page was searched" in one.plain
 
 
@@ -176,7 +175,7 @@ def test_a_row_is_quoted_with_its_header() -> None:
 def test_many_quotes_share_the_room() -> None:
     context = answer([source()], [quote(SENTENCE * 9, 1), quote(SENTENCE * 9, 1), quote(SENTENCE * 9, 1)])
     for room in (1, 2, 3, 5, 9, 30):
-        shown = plains(said(context, Screen(60, 40), room, marker()))
+        shown = plains(quotes(context, Screen(60, 40), room, marker()))
         assert len(shown) <= room
         assert sum(line.endswith("]") for line in shown) == min(3, room)
 

@@ -136,13 +136,10 @@ def test_doc_restricts_and_unknown_names_are_refused(call, filled: Path) -> None
     assert "did you mean gardening.pdf" in missing.document["hint"]
 
 
-def test_num_results_and_max_sources(call, filled: Path) -> None:
-    def count(*options: str) -> int:
-        return len(call("ask", "banks", *options, "--json", "--index", str(filled)).document["sources"])
-
-    assert count("--max-sources", "2") == 2
-    assert count("--num-results", "1") == 1
-    assert count("--num-results", "3", "--max-sources", "2") == 2
+def test_num_results_and_max_sources(call, filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CTX_MAX_SOURCES", "2")
+    assert len(call("ask", "banks", "--json", "--index", str(filled)).document["sources"]) == 2
+    assert len(call("search", "banks", "--num-results", "1", "--json", "--index", str(filled)).document["results"]) == 1
 
 
 @pytest.mark.parametrize("command", ["ask", "search"])
@@ -181,7 +178,7 @@ def test_a_leg_that_fails_is_told_of_and_the_other_answers(call, words_only: Pat
     ran = call("ask", "housing", "--json", "--index", str(words_only))
     assert ran.code == 0
     assert not ran.document["coverage"]["complete"]
-    assert "the dense leg failed (no document has vectors yet)" in ran.err
+    assert "dense search failed (no document has vectors yet)" in ran.err
     alone = call("ask", "housing", "--mode", "dense", "--json", "--index", str(words_only))
     assert alone.code == 1
     assert alone.document["error"].startswith("the search failed: dense: ")
@@ -251,12 +248,12 @@ def test_on_a_terminal_json_is_still_one_document(on_terminal, filled: Path) -> 
 
 def test_on_a_terminal_incomplete_coverage_and_emptiness_are_told(on_terminal, words_only: Path) -> None:
     ran = on_terminal(["ask", "housing", "--index", str(words_only)])
-    assert "! the dense leg failed" in ran.out
-    assert ran.out.count("dense leg failed") == 1
+    assert "! dense search failed" in ran.out
+    assert ran.out.count("dense search failed") == 1
     nothing = on_terminal(["ask", "xylophone", "--index", str(words_only)])
     assert nothing.code == 3
     assert "nothing found" in nothing.out
-    assert "the dense leg failed" in nothing.out, "why it may have found nothing"
+    assert "dense search failed" in nothing.out, "why it may have found nothing"
 
 
 def test_a_source_that_imitates_a_header_is_marked_for_programs_and_not_on_the_screen(

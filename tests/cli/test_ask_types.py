@@ -122,13 +122,16 @@ def test_a_session_keeps_the_pages_and_no_more(call: Call, tmp_path: Path, of_ev
     assert [source.citation for source in turn.sources] == pages
 
 
-def test_a_model_answers_from_the_mix_and_is_checked(ask: Call, serving: Serving) -> None:
+def test_a_model_answers_from_the_mix_and_is_checked(
+    ask: Call, serving: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
     kinds = [each["kind"] for each in ask("--types", "code,commits", "--json").document["sources"]]
     code, commit = kinds.index("code") + 1, kinds.index("commit") + 1
     said = f"One part of an upload is sent again if the server closes the connection [{code}]."
     more = f" The server was asked too often [{commit}]. Tomatoes cause crises [{code}]."
     server = serving(lambda call: call.reply(said, more))
-    ran = ask("--types", "code,commits", "--answer", "--model", "m", "--model-url", server.url)
+    monkeypatch.setenv("CTX_MODEL_URL", server.url)
+    ran = ask("--types", "code,commits", "--answer", "--model", "m")
     assert ran.code == 0
     assert f"[{code}] Code: src/uploads.py:3, send_part\n" in ran.out
     assert "✓ 2 carried" in ran.err

@@ -97,7 +97,7 @@ def test_no_lines_are_no_fault(batch: Call) -> None:
 
 
 def test_a_line_says_more_than_the_command(batch: Call) -> None:
-    options = ("--doc", "gardening.pdf", "--max-sources", "1", "--max-tokens", "500", "--mode", "lexical")
+    options = ("--doc", "gardening.pdf", "--max-tokens", "500", "--mode", "lexical")
     found = documents(
         batch(
             {"question": "housing water", "id": 1},
@@ -117,9 +117,9 @@ def test_a_line_says_more_than_the_command(batch: Call) -> None:
 
 
 def test_how_much_of_a_page_holds_for_all_lines(batch: Callable[..., Ran]) -> None:
-    [passages] = documents(batch("housing bubble", options=("--passages",)))
+    [fit] = documents(batch("housing bubble", options=("--max-tokens", "60")))
     [full] = documents(batch("housing bubble", options=("--full",)))
-    assert len(passages["formatted_text"]) < len(full["formatted_text"])
+    assert len(fit["formatted_text"]) < len(full["formatted_text"])
     assert "markdown_content" not in full["sources"][0], "formatted_text has it"
 
 
@@ -129,7 +129,7 @@ def test_how_much_of_a_page_holds_for_all_lines(batch: Callable[..., Ran]) -> No
         (("a question",), "--batch reads the questions from its file"),
         (("--html", "page.html"), "--html and --batch are two answers"),
         (("--pages", "x"), "which is not pages"),
-        (("--passages", "--full"), "exclude each other"),
+        (("--session", "x"), "exclude each other"),
     ],
 )
 def test_wrong_usage_answers_no_line(batch: Call, options: tuple[str, ...], message: str) -> None:

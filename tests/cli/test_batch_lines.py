@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.batch import Line, open_lines, parse_line, read_lines
+from cli.batch import Line, parse_line, read_lines
+from cli.call import open_file
 from research.errors import UsageError
 from research.filters import Filters
 from research.request import AskRequest, parameters_of
@@ -145,4 +146,4 @@ def test_no_bytes_are_too_strange(raw: bytes) -> None:
 @pytest.mark.parametrize(("name", "message"), [("none.txt", "No such file"), (".", "Is a directory"), ("\0", "null")])
 def test_a_file_that_cannot_be_read(tmp_path: Path, name: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        list(read_lines(open_lines(str(tmp_path / name), quiet=True), ALL))
+        list(read_lines(open_file(str(tmp_path / name), "a hint"), ALL))

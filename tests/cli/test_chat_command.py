@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.kept import add_history, forget_history, load_history
+from cli.session import add_history, forget_history, load_history
 from research.files import user_state
 from research.index import Index
 from tests.cli.conftest import EVIL_NAME
@@ -135,9 +135,12 @@ def test_nothing_found_is_said_and_told_by_the_exit_code(chat: Chat, copied: Pat
     assert "nobody.pdf" in missing.err
 
 
-def test_a_model_writes_and_is_told_the_question_before(chat: Chat, copied: Path, serving: Serving) -> None:
+def test_a_model_writes_and_is_told_the_question_before(
+    chat: Chat, copied: Path, serving: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
     server = serving(lambda call: call.reply("The housing bubble burst when ", "subprime mortgages defaulted [1]."))
-    ran = chat(CAUSE, BANKS, args=("--session", "s", "--model", "m", "--model-url", server.url))
+    monkeypatch.setenv("CTX_MODEL_URL", server.url)
+    ran = chat(CAUSE, BANKS, args=("--session", "s", "--model", "m"))
     assert ran.out.startswith(
         "The housing bubble burst when subprime mortgages defaulted [1].\n[1] crisis.pdf, page 2\n"
     )
@@ -146,7 +149,7 @@ def test_a_model_writes_and_is_told_the_question_before(chat: Chat, copied: Path
     assert f"It goes on from the question before it: {CAUSE}" in sent[-1]
     with Index(copied) as index:
         assert [turn.model for turn in index.sessions.get("s")] == ["m", "m"]
-    silent = chat(CAUSE, args=("--model", "m", "--model-url", server.url, "--no-answer"))
+    silent = chat(CAUSE, args=("--model", "m", "--no-answer"))
     assert QUOTE in silent.out
 
 
@@ -278,14 +281,17 @@ def test_on_a_terminal(copied: Path) -> None:
 
 
 @pytest.mark.slow
-def test_ctrl_c_ends_the_answer_under_way_and_not_the_conversation(copied: Path, serving: Serving) -> None:
+def test_ctrl_c_ends_the_answer_under_way_and_not_the_conversation(
+    copied: Path, serving: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def slowly(call: Call) -> None:
         call.begin()
         call.say("The housing bubble burst ")
         server.over.wait(30)
 
     server = serving(slowly)
-    options = ("--session", "s", "--model", "m", "--model-url", server.url)
+    monkeypatch.setenv("CTX_MODEL_URL", server.url)
+    options = ("--session", "s", "--model", "m")
     with on_terminal(copied, *options, online=True) as terminal:
         terminal.until(PROMPT)
         terminal.type(f"{CAUSE}\n")

@@ -85,13 +85,13 @@ def completed(call: Call, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], li
 
 def test_documents_and_tags(completed, call: Call, copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CTX_INDEX", str(copied))
-    call("tag", "gardening.pdf", "green")
+    call("tag", "add", "gardening.pdf", "green")
     for words, offered in (
         ("show gar", ["gardening.pdf"]),
         ("open gar", ["gardening.pdf"]),
         ("remove crisis.", ["crisis.pdf"]),
-        ("tag gar", ["gardening.pdf"]),
-        ("tag gardening.pdf gr", ["green"]),
+        ("tag add gar", ["gardening.pdf"]),
+        ("tag add gardening.pdf gr", ["green"]),
         ("search x --tag g", ["green"]),
         ("search x --not-doc crisis-", ["crisis-annex.pdf"]),
         ("ask --doc zzz", []),

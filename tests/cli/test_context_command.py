@@ -1,4 +1,4 @@
-"""ctx context and ctx premortem as a person and a script call them."""
+"""ctx context and ctx experience premortem as a person and a script call them."""
 
 from __future__ import annotations
 
@@ -117,21 +117,21 @@ def test_what_may_steer_a_model_is_told_in_json(call: Call, tmp_path: Path) -> N
 
 
 def test_the_premortem(call: Call, at: tuple[str, str]) -> None:
-    ran = call("premortem", "debugging", "--strategy", "read-the-error", *at)
+    ran = call("experience", "premortem", "debugging", "--strategy", "read-the-error", *at)
     assert ran.code == 0
     assert ran.out.startswith("# Premortem: debugging with read-the-error\n\n## Common Failures\n")
     assert ran.out.endswith("*Based on 4 past experiences*\n")
-    document = valid(call("premortem", "debugging", "--json", *at), "premortem")
+    document = valid(call("experience", "premortem", "debugging", "--json", *at), "premortem")
     assert (document["domain"], document["strategy"]) == ("debugging", None)
 
 
 def test_a_premortem_of_nothing(call: Call, at: tuple[str, str], tmp_path: Path) -> None:
-    assert call("premortem", "refactoring", *at).code == 3
-    assert call("premortem", "debugging", "--index", str(tmp_path / "none")).code == 3
-    ran = call("premortem", "dreaming", *at)
+    assert call("experience", "premortem", "refactoring", *at).code == 3
+    assert call("experience", "premortem", "debugging", "--index", str(tmp_path / "none")).code == 3
+    ran = call("experience", "premortem", "dreaming", *at)
     assert ran.code == 2
     assert "debugging, refactoring" in ran.err
-    assert call("premortem", "debugging", "--strategy", "hope", *at).code == 2
+    assert call("experience", "premortem", "debugging", "--strategy", "hope", *at).code == 2
 
 
 @pytest.mark.slow

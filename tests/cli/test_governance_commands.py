@@ -1,4 +1,4 @@
-"""ctx classify, ctx label, ctx policy: what is given holds and is shown, what is wrong is told with the next step."""
+"""ctx label, ctx policy: what is given holds and is shown, what is wrong is told with the next step."""
 
 from __future__ import annotations
 
@@ -29,27 +29,32 @@ def policy() -> Iterator[Path]:
 
 
 def test_things_are_classified_and_what_holds_is_told(call: Call, at: tuple[str, str], copied: Path) -> None:
-    assert call("classify", *at).out == ""
+    assert call("label", *at).out == ""
     with Index(copied) as index:
         [crisis] = index.documents.list("crisis.pdf")
     target = f"document:{crisis.file_id}"
-    assert call("classify", "crisis.pdf", "internal", *at).out == f"Internal\t{target}\tcrisis.pdf\n"
+    assert call("label", "set", "crisis.pdf", "--level", "internal", *at).out == f"Internal\t{target}\tcrisis.pdf\n"
     folder = str(Path(crisis.source_path).parent)
-    assert call("classify", f"path:{folder}", "Confidential", *at).out == f"Confidential\tpath:{folder}\t\n"
-    assert call("label", "crisis.pdf", "--status", "final", *at).out == f"status=final\t{target}\tcrisis.pdf\n"
-    assert call("classify", "crisis.pdf", *at).out == f"Confidential\t{target}\tcrisis.pdf\tstatus=final\n"
-    assert call("classify", f"page:{crisis.doc_id}#1", *at).out.startswith(f"Confidential\tpage:{crisis.file_id}#1\tcr")
+    assert (
+        call("label", "set", f"path:{folder}", "--level", "Confidential", *at).out == f"Confidential\tpath:{folder}\t\n"
+    )
+    assert call("label", "set", "crisis.pdf", "--status", "final", *at).out == f"status=final\t{target}\tcrisis.pdf\n"
+    assert call("label", "show", "crisis.pdf", *at).out == f"Confidential\t{target}\tcrisis.pdf\tstatus=final\n"
+    assert call("label", "show", f"page:{crisis.doc_id}#1", *at).out.startswith(
+        f"Confidential\tpage:{crisis.file_id}#1\tcr"
+    )
     assert len(call("label", *at).out.splitlines()) == 3
-    assert call("label", "crisis.pdf", "--remove", *at).code == 0
-    assert call("classify", "crisis.pdf", "--remove", *at).out == f"Confidential\tpath:{folder}\t\n"
-    missing = call("classify", "crisis.pdf", "--remove", *at)
-    assert (missing.code, "ctx classify crisis.pdf" in missing.err) == (3, True)
+    assert len(call("label", "remove", "crisis.pdf", "status", *at).out.splitlines()) == 2
+    assert call("label", "remove", "crisis.pdf", *at).out == f"Confidential\tpath:{folder}\t\n"
+    missing = call("label", "remove", "crisis.pdf", *at)
+    assert (missing.code, "ctx label show crisis.pdf" in missing.err) == (3, True)
     for args, told in (
-        (("classify", "crisis.pdf", "sekret"), "Public, Internal, Confidential, Restricted"),
-        (("classify", f"page:{crisis.doc_id}#99", "Public"), "there is no"),
-        (("classify", "nowhere.pdf", "Public"), "ctx list"),
-        (("label", "crisis.pdf", "--status", "two\nlines"), "one line"),
-        (("classify", "--accept"), "ctx classify --help"),
+        (("label", "set", "crisis.pdf", "--level", "sekret"), "Public, Internal, Confidential, Restricted"),
+        (("label", "set", f"page:{crisis.doc_id}#99", "--level", "Public"), "there is no"),
+        (("label", "set", "nowhere.pdf", "--level", "Public"), "ctx list"),
+        (("label", "set", "crisis.pdf", "--status", "two\nlines"), "one line"),
+        (("label", "set", "crisis.pdf"), "--level LEVEL"),
+        (("label", "remove", "crisis.pdf", "colour"), "classification, status"),
     ):
         ran = call(*args, *at)
         assert (ran.code > 1, told in ran.err) == (True, True), args
@@ -57,10 +62,12 @@ def test_things_are_classified_and_what_holds_is_told(call: Call, at: tuple[str,
 
 def test_a_rule_may_stand_before_anything_is_ingested(call: Call, tmp_path: Path) -> None:
     at = ("--index", str(tmp_path / "new"))
-    assert call("classify", *at).code == 0
+    assert call("label", *at).code == 0
     assert not (tmp_path / "new").exists()
-    assert call("classify", "path:~/hr/", "Restricted", *at).out == f"Restricted\tpath:{Path.home()}/hr\t\n"
-    assert call("classify", "path:~/hr", *at).out == f"Restricted\tpath:{Path.home()}/hr\t\n"
+    assert (
+        call("label", "set", "path:~/hr/", "--level", "Restricted", *at).out == f"Restricted\tpath:{Path.home()}/hr\t\n"
+    )
+    assert call("label", "show", "path:~/hr", *at).out == f"Restricted\tpath:{Path.home()}/hr\t\n"
 
 
 @pytest.mark.slow
@@ -71,14 +78,14 @@ def test_marks_are_proposals_until_somebody_accepts_them(
     make_pdf("plain.pdf", ["This is confidential, says the text of a page that goes on."], docs)
     at = ("--index", str(tmp_path / "index"))
     assert call("ingest", str(docs), "--no-images", *at).code == 0
-    listed = call("classify", "--proposals", *at)
+    listed = call("label", "propose", *at)
     assert listed.out == "Restricted\tsecret.pdf\tpage 1\tSTRICTLY CONFIDENTIAL\n"
     assert "none of this holds yet" in listed.err
-    assert call("classify", "secret.pdf", *at).out.startswith("Internal\t")
-    assert call("classify", "--proposals", "--accept", *at).code == 0
-    assert call("classify", "secret.pdf", *at).out.startswith("Restricted\t")
-    assert call("classify", "--proposals", "--json", *at).document["proposals"] == []
-    assert call("classify", "--json", *at).document["labels"][0]["origin"] == "mark"
+    assert call("label", "show", "secret.pdf", *at).out.startswith("Internal\t")
+    assert call("label", "propose", "--accept", *at).code == 0
+    assert call("label", "show", "secret.pdf", *at).out.startswith("Restricted\t")
+    assert call("label", "propose", "--json", *at).document["proposals"] == []
+    assert call("label", "--json", *at).document["labels"][0]["origin"] == "mark"
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from html.parser import HTMLParser
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -17,12 +18,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from cli.html_page import STYLE, answer_page
+from cli.html import answer_page
 from research.models import MatchedRegion, Passage, ResearchContext
 from tests.cli.answers import HOSTILE, SENTENCE, answer, marker, quote, source
 from tests.in_process import Ran
 from tests.pace import draws
 
+STYLE = files("cli").joinpath("answer.css").read_text("utf-8")
 EVIL = (
     '<script>alert(1)</script><img src=x onerror=alert(2)>"\' onmouseover="alert(3) </style></title></textarea>'
     "<!-- --><iframe src='http://evil/'></iframe>&lt;&#x3c;javascript:alert(4)<a href='javascript:1'>x</a>" + HOSTILE
@@ -105,7 +107,7 @@ def hostile_answer(picture: str) -> ResearchContext:
 
 
 def test_nothing_of_a_document_becomes_part_of_the_page(picture: str) -> None:
-    page = Page(answer_page(hostile_answer(picture), marker("alert", "<"), [EVIL]))
+    page = Page(answer_page(hostile_answer(picture), marker("alert", "<")))
     check_alone(page)
     assert "<script>alert(1)</script>" in page.text("p", "mark"), "it is shown as it stands"
     assert page.text("h1").startswith("<script>alert(1)</script><img src=x onerror=alert(2)>")
@@ -119,7 +121,7 @@ def test_nothing_of_a_document_becomes_part_of_the_page(picture: str) -> None:
 @given(st.text(st.one_of(st.characters(), st.sampled_from("<>&\"'/|#`\n"))))
 def test_whatever_a_document_holds_the_page_is_whole(text: str) -> None:
     context = answer([source(text or "a", 1, text, section_path=text, page_label=text)], [quote(text)], query=text)
-    check_alone(Page(answer_page(context, marker("a", "<"), [text])))
+    check_alone(Page(answer_page(context, marker("a", "<"))))
 
 
 def test_answer_passages_and_pictures_with_boxes(picture: str) -> None:
@@ -132,7 +134,7 @@ def test_answer_passages_and_pictures_with_boxes(picture: str) -> None:
          regions=[MatchedRegion((0.0, 0.0, 1.0, 1.0), 0.5)], thumbnail_path=picture)],
         [quote("The bubble burst.", 1), quote("| Plan | Premium |\n|---|---|\n| Standard | $45 |", 2)],
     )  # fmt: skip
-    html = answer_page(context, marker("bubble"), ["a note"])
+    html = answer_page(context, marker("bubble"))
     page = Page(html)
     check_alone(page)
     assert page.text("title", "h1") == "What burst?" * 2
@@ -143,7 +145,6 @@ def test_answer_passages_and_pictures_with_boxes(picture: str) -> None:
     assert page.text("th") == "PlanPremium"
     assert page.text("mark") == "bubble" * 5  # in the quote, the passage, and the pages' own texts
     assert "Crisis > Causes" in page.text("p")
-    assert "a note" in page.text("p")
     boxes = [a["style"] for a in page.all("span") if a.get("class") == "box"]
     assert boxes == [
         "left:9.40%;top:19.70%;width:41.20%;height:10.60%",
@@ -214,7 +215,7 @@ def test_to_stdout(ask: Ask) -> None:
     assert ran.out.startswith("<!doctype html>\n")
 
 
-def test_a_file_that_exists_is_kept_unless_told_otherwise(ask: Ask, tmp_path: Path) -> None:
+def test_a_file_that_exists_is_kept(ask: Ask, tmp_path: Path) -> None:
     file, link = tmp_path / "answer.html", tmp_path / "link.html"
     file.write_text("mine")
     link.symlink_to(file)
@@ -222,11 +223,8 @@ def test_a_file_that_exists_is_kept_unless_told_otherwise(ask: Ask, tmp_path: Pa
         ran = ask("--html", str(target))
         assert (ran.code, ran.out) == (2, "")
         assert f"{target} exists" in ran.err
-        assert "--force" in ran.err
+        assert f"replace it: --html - > {target}" in ran.err
     assert file.read_text() == "mine"
-    assert ask("--html", str(link), "--force").code == 0
-    assert file.read_text().startswith("<!doctype html>")
-    assert link.is_symlink(), "it leads where it led"
 
 
 @pytest.mark.parametrize(

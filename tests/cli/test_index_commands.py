@@ -86,7 +86,7 @@ def test_init_makes_a_private_folder_once(call, tmp_path: Path) -> None:
     assert "already" in again.err
 
 
-@pytest.mark.parametrize("args", [["ask", "anything"], ["search", "anything"], ["show", "a.pdf", "1"], ["reindex"]])
+@pytest.mark.parametrize("args", [["ask", "x"], ["search", "x"], ["show", "a.pdf", "1"], ["doctor", "--reindex"]])
 def test_an_index_just_made_is_empty(call, tmp_path: Path, args: list[str]) -> None:
     assert call("init", str(tmp_path)).code == 0
     ran = call(*args, "--index", str(tmp_path / ".ctx"))

@@ -15,7 +15,7 @@ GUIDE = (Path(cli.__file__).parent / "JSON.md").read_text(encoding="utf-8")
 
 def test_every_schema_is_named_in_its_version() -> None:
     assert set(re.findall(r"ctx\.[a-z]+/\d+", GUIDE)) == {load(name)["title"] for name in names()}
-    for name in set(COMMANDS) - {"help", "schema"}:
+    for name in (name for group in COMMANDS.values() for name in group):
         assert f"`{name}`" in GUIDE or f"`{name} " in GUIDE, name
 
 

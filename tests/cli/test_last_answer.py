@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from cli import kept as last_answer
+from cli.ask import keep_numbers
+from cli.session import kept_sources
 
 
 @pytest.fixture
@@ -32,17 +33,17 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], None]]
 
 def test_each_terminal_has_its_own_last_answer(terminal, tmp_path: Path) -> None:
     terminal(1)
-    last_answer.remember(tmp_path, ["page:a#1"])
+    keep_numbers(tmp_path, ["page:a#1"])
     terminal(2)
-    last_answer.remember(tmp_path, ["page:b#2", "page:b#3"])
-    assert [str(ref) for ref in last_answer.remembered(tmp_path)] == ["page:b#2", "page:b#3"]
+    keep_numbers(tmp_path, ["page:b#2", "page:b#3"])
+    assert [str(ref) for ref in kept_sources(tmp_path)] == ["page:b#2", "page:b#3"]
     terminal(1)
-    assert [str(ref) for ref in last_answer.remembered(tmp_path)] == ["page:a#1"]
+    assert [str(ref) for ref in kept_sources(tmp_path)] == ["page:a#1"]
     terminal(3)
-    assert [str(ref) for ref in last_answer.remembered(tmp_path)] == ["page:b#2", "page:b#3"], "the last one anywhere"
+    assert [str(ref) for ref in kept_sources(tmp_path)] == ["page:b#2", "page:b#3"], "the last one anywhere"
     for number in range(20):
         terminal(4 + number)
-        last_answer.remember(tmp_path, ["page:c#1"])
+        keep_numbers(tmp_path, ["page:c#1"])
     [kept] = (tmp_path / "home").rglob("answers/*.json")
     assert len(json.loads(kept.read_text())) == 8
 
@@ -56,5 +57,5 @@ def test_where_nothing_can_be_written_the_answer_stands(terminal, tmp_path: Path
     terminal(1)
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
-    last_answer.remember(tmp_path, ["page:a#1"])
-    assert last_answer.remembered(tmp_path) == []
+    keep_numbers(tmp_path, ["page:a#1"])
+    assert kept_sources(tmp_path) == []

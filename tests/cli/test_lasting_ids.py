@@ -59,7 +59,7 @@ def test_commands_that_read(call: Call, index: str, ids: tuple[str, str], tmp_pa
     for name in (old, f"file-{old}", old[:7], f"page:{old}#2", new, f"page:{new}#2"):
         shown = call("show", name, "2", "--json", "--index", index).document
         assert (shown["doc_id"], AFTER in shown["markdown_content"]) == (new, True)
-        assert call("tag", name, "--json", "--index", index).document["documents"][0]["tags"] == ["sea"]
+        assert call("tag", "show", name, "--json", "--index", index).document["documents"][0]["tags"] == ["sea"]
     for name in (old[:7], f"page:{old}#2"):
         asked = call("ask", "walrus ice", "--doc", name, "--json", "--index", index)
         assert {source["doc_id"] for source in asked.document["sources"]} == {new}
@@ -80,8 +80,8 @@ def test_commands_that_read(call: Call, index: str, ids: tuple[str, str], tmp_pa
 
 def test_commands_that_write(call: Call, index: str, ids: tuple[str, str]) -> None:
     old, new = ids
-    assert call("tag", old, "north", "--index", index).out == "walrus.pdf\tnorth\tsea\n"
-    assert call("tag", "--remove", f"file-{old}", "sea", "--index", index).out == "walrus.pdf\tnorth\n"
+    assert call("tag", "add", old, "north", "--index", index).out == "walrus.pdf\tnorth\tsea\n"
+    assert call("tag", "remove", f"file-{old}", "sea", "--index", index).out == "walrus.pdf\tnorth\n"
     planned = call("remove", old, "--dry-run", "--json", "--index", index).document
     assert [document["doc_id"] for document in planned["would_remove"]] == [new]
     assert call("remove", old, "--index", index).out == f"removed\twalrus.pdf\t{new}\n"

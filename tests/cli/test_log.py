@@ -38,7 +38,7 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> None:
         except KeyError as error:
             raise ZeroDivisionError(PAGE) from error
 
-    monkeypatch.setattr("cli.running.locate", fail)
+    monkeypatch.setattr("cli.upkeep._chosen_by", fail)
 
 
 @pytest.mark.parametrize("args", ["--log-file {} status", "status --log-file {}", "status --log-file={}"])
@@ -140,7 +140,7 @@ def test_a_leg_that_fails_leaves_its_traceback(call, log: Path, copied: Path) ->
         catalog.execute("DELETE FROM page_words_data")
     ran = call("ask", QUESTION, "--index", str(copied), "--mode", "text", "--log-file", str(log))
     assert ran.code == 0, "the others answer"
-    assert "the lexical leg failed" in ran.err
+    assert "lexical search failed" in ran.err
     assert "rewriting failed (DatabaseError)" in ran.err
     told = log.read_text()
     assert ": the lexical leg failed: DatabaseError\n" in told

@@ -58,17 +58,19 @@ def test_names_of_documents_stay_harmless(call, filled: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["ask", "search"])
-def test_sources_below_a_score_are_left_out(call, filled: Path, command: str) -> None:
+def test_sources_below_a_score_are_left_out(call, filled: Path, command: str, monkeypatch) -> None:
     found = "sources" if command == "ask" else "results"
     everything = call(command, ANSWERED, "--json", "--index", str(filled)).document[found]
     least = str(everything[0]["relevance_score"])
-    ran = call(command, ANSWERED, "--min-score", least, "--json", "--index", str(filled))
+    monkeypatch.setenv("CTX_MIN_SCORE", least)
+    ran = call(command, ANSWERED, "--json", "--index", str(filled))
     assert ran.code == 0
     assert [page["page"] for page in ran.document[found]] == [everything[0]["page"]]
-    nothing = call(command, ANSWERED, "--min-score", "1", "--json", "--index", str(filled))
+    monkeypatch.setenv("CTX_MIN_SCORE", "1")
+    nothing = call(command, ANSWERED, "--json", "--index", str(filled))
     assert (nothing.code, nothing.document[found]) == (3, [])
     assert "no page that was found has a score of 1 or more" in nothing.err
-    assert "hint: lower --min-score" in nothing.err
+    assert "hint: lower min_score" in nothing.err
     assert nothing.document["confidence"]["level"] in ("medium", "high"), "it is told all the same"
 
 

@@ -76,8 +76,8 @@ def test_every_command_takes_them_as_data(shelf: Path, call, tmp_path: Path, mon
 
 @pytest.mark.parametrize("name", ["a b.pdf", "-rf.pdf", "$(id).pdf", "it's.pdf"])
 def test_the_command_to_go_on_with_can_be_pasted(name: str) -> None:
-    from cli.ingest import _as_argument
+    from cli.ingest import _again
 
-    [word] = shlex.split(shlex.join([_as_argument(Path(name))]))
+    [*_, word] = shlex.split(_again([Path(name)], None))
     assert Path(word) == Path(name)
     assert not word.startswith("-")

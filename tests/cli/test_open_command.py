@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.programs import VIEWERS, Place, find_viewer, from_template, start
+from cli.open import VIEWERS, Place, find_viewer, from_template, start
 from research.errors import CtxError, UsageError
 from research.models import page_link
 from tests.conftest import write_pdf
@@ -45,7 +45,7 @@ def shelf(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 @pytest.fixture
 def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
     """Programs on PATH that record how they are called; nothing else is there. They may take their time to end."""
-    monkeypatch.setattr("cli.programs._AT_ONCE", 60.0)
+    monkeypatch.setattr("cli.open._AT_ONCE", 60.0)
     folder = tmp_path / "programs"
     folder.mkdir()
     monkeypatch.setenv("PATH", str(folder))
@@ -156,7 +156,7 @@ def test_a_viewer_that_fails_at_once_is_told(open_it, programs, shelf) -> None:
 
 
 def test_a_viewer_that_stays_is_left_alone(open_it, programs, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr("cli.programs._AT_ONCE", 0.1)
+    monkeypatch.setattr("cli.open._AT_ONCE", 0.1)
     close, closed = tmp_path / "close", tmp_path / "closed"
     os.mkfifo(close)
     os.mkfifo(closed)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.programs import page, pagers
+from cli.output import page, pagers
 from tests.cli.answers import without_escapes
 from tests.in_process import Ran
 
@@ -73,7 +73,7 @@ def test_pages_go_through_it_laid_out_and_coloured(full, pager, tmp_path: Path) 
     assert "\x1b]8;" not in shown, "an older less shows the escapes of links"
     plain = without_escapes(shown)
     assert plain.startswith("housing bubble\n")
-    assert "[Document 1: crisis.pdf, Page 2]" in plain
+    assert "[1] crisis.pdf p. 2" in plain
     assert "## Causes" not in plain
     assert re.search(r" · ctx open 1", plain)
 
@@ -89,14 +89,14 @@ def test_less_then_more_then_none(full, pager, monkeypatch: pytest.MonkeyPatch) 
     pager("more", "read first; echo more has it")  # of the shell alone: there is no wc on this PATH
     assert full(**python_only).out == "more has it\n"
     (less.parent / "more").unlink()
-    assert "[Document 1: crisis.pdf, Page 2]" in full(**python_only).out
+    assert "[1] crisis.pdf p. 2" in without_escapes(full(**python_only).out)
 
 
 def test_without_a_pager_that_runs_the_text_is_shown(full) -> None:
     for chosen in ("/nowhere/pager", "env no-such-pager", ""):
         ran = full(PAGER=chosen)
         assert ran.code == 0, chosen
-        assert "[Document 1: crisis.pdf, Page 2]" in ran.out, chosen
+        assert "[1] crisis.pdf p. 2" in without_escapes(ran.out), chosen
         assert "Traceback" not in ran.out, chosen
 
 

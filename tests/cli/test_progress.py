@@ -11,6 +11,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
+from cli.call import Call
 from cli.progress import BarObserver, LogObserver, bars, counted, observer_for
 from ingest import FileOutcome, PageOutcome, Stage
 from tests.in_process import Ran
@@ -85,7 +86,7 @@ def test_files_are_counted_when_they_are_done(tmp_path: Path) -> None:
 
 def test_in_a_log_failures_and_warnings_are_lines(capsys: pytest.CaptureFixture[str]) -> None:
     for quiet in (False, True):
-        with observer_for(quiet=quiet, as_json=False) as observer:
+        with observer_for(Call(quiet=quiet)) as observer:
             assert isinstance(observer, LogObserver)
             observer.on_note("a note")
             observer.on_warning("a.pdf", "odd")

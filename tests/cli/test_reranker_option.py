@@ -1,4 +1,4 @@
-"""--reranker on the real command: the order, what --explain shows, and what is told when it fails."""
+"""A reranker on the real command: the order, what --explain shows, and what is told when it fails."""
 
 from __future__ import annotations
 
@@ -25,34 +25,34 @@ def server(loopback: None) -> Iterator[Served]:
         yield served
 
 
-def test_the_flag_the_variable_and_the_config(
-    call: Callable[..., Ran], filled: Path, server: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def pages(*args: str) -> list[tuple[str, int]]:
-        ran = call("ask", QUESTION, "--json", "--index", str(filled), *args)
+def test_the_variable(call: Callable[..., Ran], filled: Path, server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    def pages(reranker: str) -> list[tuple[str, int]]:
+        monkeypatch.setenv("CTX_RERANKER", reranker)
+        ran = call("ask", QUESTION, "--json", "--index", str(filled))
         assert (ran.code, ran.err) == (0, "")
         return [(source["filename"], source["page"]) for source in ran.document["sources"]]
 
     url = f"{server.url}/rerank"
-    plain = pages()
-    ordered = pages("--reranker", url)
+    plain = pages("")
+    ordered = pages(url)
     assert ordered != plain
     assert sorted(ordered) == sorted(plain)
     lengths = [len(text) for text in server.asked[0].document["documents"]]
     assert len(lengths) == len(plain)
+    assert pages("off") == plain
     monkeypatch.setenv("CTX_RERANKER", url)
-    assert pages() == ordered
-    assert pages("--reranker", "off") == plain
     found = call("search", QUESTION, "--json", "--index", str(filled)).document["results"]
     assert [(result["filename"], result["page"]) for result in found] == ordered
     assert [result["legs"]["reranker"]["rank"] for result in found] == list(range(1, len(found) + 1))
 
 
 @pytest.mark.parametrize("command", ["ask", "search"])
-def test_explain_shows_it(call: Callable[..., Ran], filled: Path, server: Served, command: str) -> None:
-    ran = call(command, QUESTION, "--explain", "--index", str(filled), "--reranker", f"{server.url}/rerank")
-    assert "reranker rank 1 score 0." in ran.err
+def test_explain_shows_it(
+    call: Callable[..., Ran], filled: Path, server: Served, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert "reranker" not in call(command, QUESTION, "--explain", "--index", str(filled)).err
+    monkeypatch.setenv("CTX_RERANKER", f"{server.url}/rerank")
+    assert "reranker rank 1 score 0." in call(command, QUESTION, "--explain", "--index", str(filled)).err
 
 
 def test_one_that_is_down_is_told_and_changes_nothing(
@@ -62,7 +62,9 @@ def test_one_that_is_down_is_told_and_changes_nothing(
     server.answer = lambda asked: Reply({"error": f"wrong: {asked.headers['Authorization']}"}, 401)
     args = ("--json", "--debug", "--index", str(filled))
     plain = call("ask", QUESTION, *args)
-    down = call("ask", QUESTION, *args, "--reranker", f"{server.url}/rerank")
+    monkeypatch.setenv("CTX_RERANKER", f"{server.url}/rerank")
+    down = call("ask", QUESTION, *args)
+    monkeypatch.delenv("CTX_RERANKER")
     assert (down.code, down.document["sources"]) == (0, plain.document["sources"])
     [note] = down.document["coverage"]["notes"]
     assert note.startswith(f"the reranker failed ({server.url}/rerank answers HTTP 401: wrong: Bearer …)")
@@ -91,7 +93,8 @@ def test_doctor_and_status_of_one_that_is_well(
     assert f"contacts     {server.url}/rerank (reranker)" in call("status", "--index", str(filled)).out
 
 
-def test_a_wrong_address_is_a_wrong_call(call: Callable[..., Ran], filled: Path) -> None:
-    ran = call("ask", "x", "--index", str(filled), "--reranker", "http://user:hunter2@h/rerank")
+def test_a_wrong_address_is_a_wrong_call(call: Callable[..., Ran], filled: Path, monkeypatch) -> None:
+    monkeypatch.setenv("CTX_RERANKER", "http://user:hunter2@h/rerank")
+    ran = call("ask", "x", "--index", str(filled))
     assert (ran.code, "hunter2" in ran.err) == (2, False)
-    assert "--reranker: reranker has a user name or password in its address" in ran.err
+    assert "CTX_RERANKER: reranker has a user name or password in its address" in ran.err

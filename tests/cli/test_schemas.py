@@ -22,7 +22,7 @@ Call = Callable[..., Ran]
 Check = Callable[..., dict[str, Any]]
 
 # These print text, a schema itself, the documents of another, or speak a protocol.
-WITHOUT = {"chat", "help", "mcp", "metrics", "schema", "watch"}
+WITHOUT = {"chat", "mcp", "session", "watch"}
 # Of the contract (seed 004); `doc_id`, `filename` and `page` go by these names in every command.
 CONTRACT = {
     "doc_id", "filename", "page", "extension", "thumbnail_path", "image_path", "timestamp", "section_path",
@@ -53,7 +53,9 @@ def told(call: Call) -> Check:
 
 
 def test_every_command_has_a_schema_and_every_schema_a_command() -> None:
-    assert set(names()) == set(COMMANDS) - WITHOUT | {"error", "pages", "prompt"}  # ctx show DOC 3-5, ask --show-prompt
+    # ctx session, show DOC 3-5, show --outline, ask --show-prompt, experience premortem
+    others = {"error", "sessions", "pages", "outline", "prompt", "premortem"}
+    assert set(names()) == {name for group in COMMANDS.values() for name in group} - WITHOUT | others
 
 
 @pytest.mark.parametrize("name", names())
@@ -123,7 +125,6 @@ def test_the_fields_that_may_be_missing() -> None:
     assert {name: fields for name, fields in optional.items() if fields} == {
         "ask": {"id", "line", "session", "types"},
         "audit": {"entries", "entry", "verification"},
-        "classify": {"labels", "things", "proposals", "accepted"},
         "doctor": {"repairs"},
         "experience": {
             "experience",
@@ -140,7 +141,7 @@ def test_the_fields_that_may_be_missing() -> None:
         },
         "error": {"id", "line", "trace_id"},
         "forget": {"would_forget"},
-        "label": {"labels"},
+        "label": {"labels", "things", "proposals", "accepted"},
         "policy": {"files", "policies", "revision", "example", "decision"},
         "remember": {"stored", "joined", "known"},
         "ingest": {"commits", "code"},
@@ -171,7 +172,7 @@ def test_answers_of_other_shapes(told: Check, filled: Path, words_only: Path) ->
     assert told("ask", "housing", "--max-tokens", "5", *at)["sources"] == []
     suspicious = told("ask", "zebra", "--mode", "lexical", *at)["sources"][0]
     assert suspicious["suspicious"]
-    for option in (("--passages",), ("--full",), ("--explain",), ("--doc", "crisis", "--pages", "1-2")):
+    for option in (("--full",), ("--explain",), ("--doc", "crisis", "--pages", "1-2")):
         told("ask", "housing bubble", *option, *at)
     assert not told("ask", "housing", "--index", str(words_only))["coverage"]["complete"]
     told("search", "housing", "--index", str(words_only))
@@ -210,7 +211,6 @@ def test_what_is_read(told: Check, filled: Path, tmp_path: Path) -> None:
         told("show", document, page, *at)
     assert told("show", "crisis.pdf", "2", "--for", "housing bubble", *at)["regions"]
     told("status", *at)
-    told("version")
     questions = tmp_path / "questions.jsonl"
     lines = [
         {"qid": "a", "query": "zebra text", "gold": [["crisis-annex.pdf", 1]], "kind": "scan"},
@@ -231,7 +231,7 @@ def test_an_empty_index_and_none(told: Check, tmp_path: Path) -> None:
         assert told("token", "list", *at)["tokens"] == []
         assert told("audit", *at)["entries"] == []
         assert told("audit", "verify", *at)["verification"]["ok"]
-        assert told("classify", *at)["labels"] == told("label", *at)["labels"] == []
+        assert told("label", *at)["labels"] == []
         assert told("policy", *at)["policies"] == []
         told("status", *at)
         told("doctor", *at)
@@ -252,14 +252,14 @@ def test_what_is_written(told: Check, copied: Path, tmp_path: Path, make_pdf: Ca
     other.unlink()
     pruned = told("ingest", str(docs), "--prune", "--no-images", *at, code=4)
     assert [document["filename"] for document in pruned["removed"]] == ["b.pdf"]
-    assert told("tag", "a.pdf", "sea", "2026", *at)["documents"][0]["tags"] == ["2026", "sea"]
-    assert told("tag", "a.pdf", *at)["documents"]
+    assert told("tag", "add", "a.pdf", "sea", "2026", *at)["documents"][0]["tags"] == ["2026", "sea"]
+    assert told("tag", "show", "a.pdf", *at)["documents"]
     assert [entry["tag"] for entry in told("tag", *at)["tags"]] == ["2026", "sea"]
-    told("tag", "--remove", "a.pdf", "sea", *at)
-    assert told("classify", "a.pdf", "confidential", *at)["labels"][0]["value"] == "Confidential"
-    assert told("classify", "a.pdf", *at)["things"][0]["classification"] == "Confidential"
-    assert told("classify", "--proposals", *at)["proposals"] == []
-    assert told("label", "path:docs/*", "--status", "final", *at)["labels"][0]["name"] == "status"
+    told("tag", "remove", "a.pdf", "sea", *at)
+    assert told("label", "set", "a.pdf", "--level", "confidential", *at)["labels"][0]["value"] == "Confidential"
+    assert told("label", "show", "a.pdf", *at)["things"][0]["classification"] == "Confidential"
+    assert told("label", "propose", *at)["proposals"] == []
+    assert told("label", "set", "path:docs/*", "--status", "final", *at)["labels"][0]["name"] == "status"
     ref = f"page:{told('list', *at)['documents'][0]['doc_id']}#1"
     assert told("policy", "try", ref, *at)["decision"]["rulings"][0]["effect"] == "allow"
     assert told("policy", "example", *at)["example"]
@@ -269,7 +269,7 @@ def test_what_is_written(told: Check, copied: Path, tmp_path: Path, make_pdf: Ca
     assert told("token", *at)["tokens"] == [made]
     assert told("token", "revoke", made["id"], *at)["revoked"] == [made]
     told("doctor", "--fix", *at)
-    told("reindex", *at)
+    told("doctor", "--reindex", *at)
     told("backup", str(tmp_path / "b.zip"), *at)
     told("restore", str(tmp_path / "b.zip"), "--index", str(tmp_path / "back"))
     told("remember", "Anna moved to Bonn", *at)
@@ -298,10 +298,10 @@ def test_what_is_written(told: Check, copied: Path, tmp_path: Path, make_pdf: Ca
         ("schema", "nonsense"),
         ("restore", "nowhere.zip"),
         ("eval", "nowhere.jsonl"),
-        ("tag", "--remove"),
+        ("tag", "add"),
         ("token", "new"),
-        ("classify", "crisis.pdf", "sekret"),
-        ("label", "--status", "final"),
+        ("label", "set", "crisis.pdf", "--level", "sekret"),
+        ("label", "set", "crisis.pdf"),
         ("policy", "check", "nowhere.cedar"),
         ("policy", "try"),
         ("token", "revoke", "nonsense"),

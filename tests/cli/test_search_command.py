@@ -49,7 +49,7 @@ def test_nothing_found(call, filled: Path) -> None:
 def test_explain_and_notes_go_to_stderr(call, words_only: Path) -> None:
     ran = call("search", "housing", "--explain", "--index", str(words_only))
     assert "[1] crisis.pdf:2" in ran.err
-    assert "dense leg failed" in ran.err
+    assert "dense search failed" in ran.err
     assert ran.out.count("\n") == 1
 
 

@@ -151,7 +151,7 @@ def test_without_a_token_it_says_what_that_means(filled: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "code", "words"),
     [
-        (["--port", "70000"], 2, "is no port"),
+        (["--port", "70000"], 2, "70000 is too large; the most is 65535"),
         (["--port", "8080", "--socket", "x"], 2, "exclude each other"),
         (["--no-token", "--token-file", "x"], 2, "exclude each other"),
         (["--root", "."], 2, "--allow-ingest"),

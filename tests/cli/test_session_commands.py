@@ -1,4 +1,4 @@
-"""ctx ask --session, ctx sessions and ctx turn: what they print, keep and take away."""
+"""ctx ask --session, ctx session and ctx turn: what they print, keep and take away."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cli.kept import add_history, load_history
+from cli.session import add_history, load_history
 from research.index import Index
 from tests.cli.test_schemas import validate
 from tests.in_process import Ran
@@ -45,9 +45,10 @@ def test_ask_goes_on_with_a_session_and_says_what_was_searched(ask: Call, copied
     assert ask(CAUSE, "--batch", "-").code == 2
 
 
-def test_what_a_model_wrote_is_kept(ask: Call, copied: Path, serving: Serving) -> None:
+def test_what_a_model_wrote_is_kept(ask: Call, copied: Path, serving: Serving, monkeypatch) -> None:
     server = serving(lambda call: call.reply("Subprime mortgages defaulted [1]."))
-    ask(CAUSE, "--model", "m", "--model-url", server.url)
+    monkeypatch.setenv("CTX_MODEL_URL", server.url)
+    ask(CAUSE, "--model", "m")
     with Index(copied) as index:
         [turn] = index.sessions.get("thesis")
     assert (turn.answer, turn.model) == ("Subprime mortgages defaulted [1].", "m")
@@ -55,61 +56,60 @@ def test_what_a_model_wrote_is_kept(ask: Call, copied: Path, serving: Serving) -
 
 def test_sessions_are_listed_shown_and_removed(ask: Call, call: Call, copied: Path) -> None:
     at = ("--index", str(copied))
-    none = call("sessions", *at)
+    none = call("session", *at)
     assert (none.code, none.out) == (0, "")
     assert "ctx chat" in none.err
     ask(CAUSE)
     ask(BANKS)
-    assert call("sessions", *at).out.split("\t")[:2] == ["thesis", "2"]
-    listed = call("sessions", "list", *at, "--json").document
+    assert call("session", *at).out.split("\t")[:2] == ["thesis", "2"]
+    listed = call("session", "list", *at, "--json").document
     validate(listed)
     assert [(each["name"], each["turns"], each["question"]) for each in listed["sessions"]] == [("thesis", 2, CAUSE)]
-    shown = call("sessions", "show", "thesis", *at)
+    shown = call("session", "show", "thesis", *at)
     assert shown.out.startswith(f"1. {CAUSE}\n")
     assert f"\n2. {BANKS}\n   searched: {BANKS} " in shown.out
     assert "[1] crisis.pdf, page 2\n" in shown.out
-    document = call("sessions", "show", "thesis", *at, "--json").document
+    document = call("session", "show", "thesis", *at, "--json").document
     validate(document)
     assert document["turns"][0]["sources"][0]["filename"] == "crisis.pdf"
     status = call("status", *at)
     assert "1, with 2 questions" in status.out
     validate(call("status", *at, "--json").document)
     add_history(copied, "thesis", CAUSE)
-    removed = call("sessions", "remove", "thesis", *at, "--json").document
+    removed = call("session", "remove", "thesis", *at, "--json").document
     validate(removed)
     assert removed["removed"] == {"name": "thesis", "turns": 2, "memories": 0}
     assert load_history(copied, "thesis") == []
-    assert call("sessions", "show", "thesis", *at).code == 3
-    assert call("sessions", "remove", "thesis", *at).code == 3
+    assert call("session", "show", "thesis", *at).code == 3
+    assert call("session", "remove", "thesis", *at).code == 3
 
 
 def test_a_session_that_is_forgotten_takes_its_turns_along(ask: Call, call: Call, copied: Path) -> None:
     ask(CAUSE)
     call("remember", "The bubble was blown in spring", "--session", "thesis", "--index", str(copied))
     assert call("forget", "--session", "thesis", "--yes", "--index", str(copied)).code == 0
-    assert call("sessions", "--index", str(copied)).out == ""
+    assert call("session", "--index", str(copied)).out == ""
 
 
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (["show"], "needs the name"),
-        (["remove"], "needs the name"),
-        (["list", "x"], "takes no 'x'"),
-        (["burn", "x"], "burn"),
+        (["show"], "missing argument 'NAME'"),
+        (["list", "x"], "unexpected extra argument"),
+        (["burn", "x"], "no command 'burn' of ctx session"),
         (["show", "a\nb"], "one line"),
     ],
 )
 def test_wrong_usage_of_sessions(call: Call, copied: Path, args: list[str], words: str) -> None:
-    ran = call("sessions", *args, "--index", str(copied))
+    ran = call("session", *args, "--index", str(copied))
     assert (ran.code, words in ran.err) == (2, True), ran.err
 
 
 def test_sessions_of_no_index(call: Call, tmp_path: Path) -> None:
     at = ("--index", str(tmp_path / "none"))
-    assert call("sessions", *at).code == 0
-    assert call("sessions", "show", "x", *at).code == 3
-    assert call("sessions", "remove", "x", *at).code == 3
+    assert call("session", *at).code == 0
+    assert call("session", "show", "x", *at).code == 3
+    assert call("session", "remove", "x", *at).code == 3
     assert not (tmp_path / "none").exists()
 
 

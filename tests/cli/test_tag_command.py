@@ -16,14 +16,12 @@ Call = Callable[..., Ran]
 def test_tags_are_given_listed_and_taken(call: Call, copied: Path) -> None:
     at = ("--index", str(copied))
     assert (call("tag", *at).code, call("tag", *at).out) == (0, "")
-    assert call("tag", "crisis.pdf", "finance", " 2008 ", *at).out == "crisis.pdf\t2008\tfinance\n"
-    assert call("tag", "crisis.pdf", "finance", *at).out == "crisis.pdf\t2008\tfinance\n", "twice is once"
-    assert call("tag", "crisis*", "all", *at).out == "crisis-annex.pdf\tall\ncrisis.pdf\t2008\tall\tfinance\n"
+    assert call("tag", "add", "crisis.pdf", "finance", " 2008 ", *at).out == "crisis.pdf\t2008\tfinance\n"
+    assert call("tag", "add", "crisis.pdf", "finance", *at).out == "crisis.pdf\t2008\tfinance\n", "twice is once"
+    assert call("tag", "add", "crisis*", "all", *at).out == "crisis-annex.pdf\tall\ncrisis.pdf\t2008\tall\tfinance\n"
     assert call("tag", *at).out == "2008\t1\nall\t2\nfinance\t1\n"
-    assert call("tag", "crisis-annex.pdf", *at).out == "crisis-annex.pdf\tall\n"
-    assert (
-        call("tag", "--remove", "crisis*", "all", "never", *at).out == "crisis-annex.pdf\ncrisis.pdf\t2008\tfinance\n"
-    )
+    assert call("tag", "show", "crisis-annex.pdf", *at).out == "crisis-annex.pdf\tall\n"
+    assert call("tag", "remove", "crisis*", "all", "never", *at).out == "crisis-annex.pdf\ncrisis.pdf\t2008\tfinance\n"
     listed = call("tag", "--json", *at).document["tags"]
     assert listed == [
         {"tag": tag, "documents": [{"doc_id": "aaaa000000000001", "filename": "crisis.pdf"}]}
@@ -33,7 +31,7 @@ def test_tags_are_given_listed_and_taken(call: Call, copied: Path) -> None:
 
 def test_a_tag_chooses_documents(call: Call, copied: Path) -> None:
     at = ("--index", str(copied))
-    call("tag", "gardening.pdf", "Green Things", *at)
+    call("tag", "add", "gardening.pdf", "Green Things", *at)
     for command in ("ask", "search"):
         ran = call(command, "housing tomatoes", "--tag", "green things", "--json", *at)
         pages = ran.document["sources" if command == "ask" else "results"]
@@ -52,13 +50,12 @@ def test_a_tag_chooses_documents(call: Call, copied: Path) -> None:
         (("crisis.pdf", "a\nb"), 2, "cannot be a tag"),
         (("crisis.pdf", ""), 2, "cannot be a tag"),
         (("crisis.pdf", "x" * 101), 2, "cannot be a tag"),
-        (("--remove", "crisis.pdf"), 2, "--remove needs a document and its tags"),
-        (("--remove",), 2, "--remove needs a document and its tags"),
+        (("crisis.pdf",), 2, "missing argument 'TAG...'"),
         (("", "x"), 2, "name is empty"),
     ],
 )
 def test_what_cannot_be_done(call: Call, copied: Path, args: tuple[str, ...], code: int, message: str) -> None:
-    ran = call("tag", *args, "--index", str(copied))
+    ran = call("tag", "add", *args, "--index", str(copied))
     assert (ran.code, ran.out) == (code, "")
     assert message in ran.err
     assert call("tag", "--index", str(copied)).out == "", "nothing was tagged"
@@ -67,22 +64,27 @@ def test_what_cannot_be_done(call: Call, copied: Path, args: tuple[str, ...], co
 def test_without_an_index(call: Call, tmp_path: Path) -> None:
     at = ("--index", str(tmp_path / "none"))
     assert (call("tag", *at).code, call("tag", "--json", *at).document["tags"]) == (0, [])
-    assert call("tag", "a.pdf", "x", *at).code == 3
+    assert call("tag", "add", "a.pdf", "x", *at).code == 3
     assert not (tmp_path / "none").exists()
 
 
 def test_while_another_process_writes(call: Call, copied: Path) -> None:
     with write_lock(IndexPaths(copied)):
-        assert call("tag", "crisis.pdf", "x", "--index", str(copied)).out == "crisis.pdf\tx\n"
+        assert call("tag", "add", "crisis.pdf", "x", "--index", str(copied)).out == "crisis.pdf\tx\n"
 
 
 def test_names_are_shown_safely(call: Call, copied: Path) -> None:
-    ran = call("tag", "cccc000000000003", "[red]x[/red]", "--index", str(copied))
+    ran = call("tag", "add", "cccc000000000003", "[red]x[/red]", "--index", str(copied))
     assert ran.out == "evil\\n[bold]x[b]\\x1b[31m\\u202e--json.pdf\t[red]x[/red]\n"
 
 
 def test_tags_go_with_their_document(call: Call, copied: Path) -> None:
     at = ("--index", str(copied))
-    call("tag", "crisis.pdf", "x", *at)
+    call("tag", "add", "crisis.pdf", "x", *at)
     assert call("remove", "crisis.pdf", *at).code == 0
     assert call("tag", *at).out == ""
+
+
+def test_the_spelling_of_before_is_told(call: Call) -> None:
+    for words in (("invoice.pdf", "tax"), ("--remove", "invoice.pdf", "tax")):
+        assert "it is now: ctx tag " in call("tag", *words).err

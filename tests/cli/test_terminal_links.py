@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.layout import has_links, knows_links, link
-from cli.views import plain
+from cli.layout import has_links, knows_links, link, plain
 from research.models import page_link
 from tests.in_process import Ran
 

@@ -2,56 +2,102 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import re
 import shlex
 import sqlite3
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from cli.app import COMMANDS
+import cli
+from cli.app import COMMANDS, _expanded, load_command
 from cli.main import main
-from cli.running import expand_bare_wait
+
+NAMES = {name: short for group in COMMANDS.values() for name, (_, short) in group.items()}
 
 
 def test_every_command_has_help_with_examples(call) -> None:
-    for name, short in COMMANDS.items():
-        ran = call(name, "-h")
-        assert (ran.code, ran.err) == (0, ""), name
-        assert ran.out.startswith(f"Usage: ctx {name}")
-        assert "{" not in ran.out.splitlines()[0], name
-        assert "<list[" not in ran.out, name
-        for words in (short, "Examples:\n    ctx ", "--log-file FILE", "--log-level"):
-            assert words in ran.out, name
-        assert call("help", name).out == ran.out, name
-    assert call("ask", "--help").out == call("ask", "-h").out
+    for name, short in NAMES.items():
+        command = load_command(name)
+        verbs = command.list_commands(None) if hasattr(command, "sections") else []
+        for words in ([name], *([name, verb] for verb in verbs)):
+            ran = call(*words, "-h")
+            assert (ran.code, ran.err) == (0, ""), words
+            assert ran.out.startswith(f"Usage: ctx {' '.join(words)}")
+            assert "{" not in ran.out.splitlines()[0], words
+            assert "<list[" not in ran.out, words
+            if not verbs or len(words) > 1:
+                for said in ("Examples:\n    ctx ", "--log-file FILE", "--log-level"):
+                    assert said in ran.out, words
+        assert short in " ".join(call(name, "-h").out.split()), name
+        assert call("help", name).out == call(name, "--help").out, name
 
 
 def test_no_command_shows_the_help(call) -> None:
     ran = call()
     assert ran.code == 0
-    assert ran.out == call("--help").out
-    for name, short in COMMANDS.items():
-        assert name in ran.out
-        assert short in ran.out
+    assert ran.out == call("--help").out == call("help").out
+    assert list(COMMANDS) == re.findall(r"^(\w+):$", ran.out, re.MULTILINE)[1:]
+    for name, short in NAMES.items():
+        assert re.search(rf"^  {name} +{re.escape(short)}$", ran.out, re.MULTILINE)
     assert "--install-completion" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        (["outline", "x.pdf"], "ctx outline is now: ctx show DOC --outline"),
+        (["premortem", "debugging"], "ctx premortem is now: ctx experience premortem DOMAIN"),
+        (["sessions", "show", "x"], "ctx sessions is now: ctx session list"),
+        (["classify", "--proposals"], "ctx classify is now: ctx label set TARGET --level LEVEL"),
+        (["reindex"], "ctx reindex is now: ctx doctor --reindex"),
+        (["version"], "ctx version is now: ctx --version"),
+        (["metrics"], "ctx metrics is now: ctx serve"),
+        (["tag", "a.pdf", "tax"], "it is now: ctx tag add DOC TAG"),
+        (["tag", "--remove", "a.pdf", "tax"], "it is now: ctx tag remove DOC TAG"),
+        (["label", "a.pdf", "--status", "final"], "it is now: ctx label set TARGET --status WORD"),
+        (["policy", "try", "memory:1", "--action", "send"], "it is now: --send"),
+        (["ask", "q", "--max-sources", "3"], "it is now: the setting max_sources (CTX_MAX_SOURCES)"),
+        (["ask", "q", "--model-url", "http://h"], "it is now: the setting model_url (CTX_MODEL_URL)"),
+        (["search", "q", "--reranker", "off"], "it is now: the setting reranker (CTX_RERANKER)"),
+    ],
+)
+def test_a_spelling_of_before_is_named_by_the_error_that_meets_it(call, typed: list[str], told: str) -> None:
+    ran = call(*typed)
+    assert (ran.code, ran.out) == (2, "")
+    assert told in ran.err
+
+
+def test_no_option_is_described_twice() -> None:
+    """Each flag is declared, and each help text written, in one place of the package."""
+    flags: Counter[str] = Counter()
+    texts: Counter[str] = Counter()
+    for file in Path(cli.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("typer.Option", "typer.Argument"):
+                flags.update(arg.value for arg in node.args if isinstance(arg, ast.Constant))
+                texts.update(ast.unparse(word.value) for word in node.keywords if word.arg == "help")
+    assert flags["--index"] == 1
+    assert not [name for name, count in (flags + texts).items() if count > 1]
 
 
 @pytest.mark.parametrize(
     ("args", "words"),
     [
         (["askk", "q"], "there is no command 'askk'\nhint: did you mean: ctx ask"),
-        (["frobnicate"], "hint: commands: ask, chat, ingest"),
+        (["frobnicate"], "hint: commands: ask, chat, search"),
         (["ask"], "missing argument 'QUESTION...'"),
         (["ask", ""], "the question is empty"),
         (["ask", " ", "\t"], "the question is empty"),
         (["ask", "q", "--max-tokens", "0"], "0 is too small; the least is 1"),
         (["ask", "q", "--max-tokens", "many"], "max_tokens must be a whole number, not 'many'"),
-        (["ask", "q", "--max-sources", "0"], "0 is too small; the least is 1"),
-        (["ask", "q", "--num-results", "9" * 40], "is too large"),
+        (["search", "q", "--num-results", "9" * 40], "is too large"),
         (
             ["ask", "q", "--mode", "psychic"],
             "mode cannot be 'psychic'\nhint: choose one of: hybrid, text, visual, lexical, dense",
@@ -148,7 +194,7 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], None]:
         def raise_it(*_: object) -> None:
             raise error
 
-        monkeypatch.setattr("cli.running.locate", raise_it)
+        monkeypatch.setattr("cli.upkeep._chosen_by", raise_it)
 
     return breaks
 
@@ -229,4 +275,4 @@ def test_a_stream_that_came_closed_leads_nowhere(closed: str, filled: Path) -> N
     ],
 )
 def test_wait_may_stand_alone(given: list[str], spelled: list[str]) -> None:
-    assert expand_bare_wait(given) == spelled
+    assert _expanded(given) == spelled

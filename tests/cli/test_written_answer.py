@@ -40,7 +40,14 @@ def ask(call: Callable[..., Ran], filled: Path) -> Ask:
 
 
 def model_at(server: SmallServer) -> list[str]:
-    return ["--model", "m", "--model-url", server.url]
+    """The options, and the setting, for a model there."""
+    os.environ["CTX_MODEL_URL"] = server.url
+    return ["--model", "m"]
+
+
+@pytest.fixture(autouse=True)
+def own_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CTX_MODEL_URL", "")  # what `model_at` sets goes with the test
 
 
 def test_without_a_model_nothing_changes(ask: Ask) -> None:
@@ -89,6 +96,7 @@ def test_a_model_of_the_users_own_settings_answers_by_itself(
     config = tmp_path / "home/config/ctx/config.toml"
     config.parent.mkdir(parents=True)
     config.write_text(f'model = "m"\nmodel_url = "{server.url}"\n')
+    monkeypatch.delenv("CTX_MODEL_URL")
     assert ask().out.startswith(TRUE)
     assert ask("--no-answer").out.startswith("[Document 1: ")
     assert len(server.calls) == 1
@@ -135,8 +143,9 @@ def test_a_model_that_fails_costs_only_its_answer(
 
 
 @pytest.mark.usefixtures("loopback")
-def test_nobody_there(ask: Ask) -> None:
-    ran = ask("--answer", "--model", "m", "--model-url", f"http://127.0.0.1:{free_port()}")
+def test_nobody_there(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CTX_MODEL_URL", f"http://127.0.0.1:{free_port()}")
+    ran = ask("--answer", "--model", "m")
     assert (ran.code, f"“{QUOTE}" in ran.out) == (0, True)
     assert "no answer was written" in ran.err
     assert "hint: see that the server runs" in ran.err
@@ -254,8 +263,10 @@ def test_a_real_model_answers_over_http(ask: Ask, local_model: LocalModel, monke
     server = local_model.server()
     assert server.key is not None
     monkeypatch.setenv("CTX_MODEL_KEY", server.key.reveal())
-    address = ["--model", "local-served", "--model-url", server.address.base, "--max-answer-tokens", "8"]
-    ran = ask("--json", "--max-sources", "1", "--passages", *address)
+    monkeypatch.setenv("CTX_MODEL_URL", server.address.base)
+    monkeypatch.setenv("CTX_MAX_ANSWER_TOKENS", "8")
+    monkeypatch.setenv("CTX_MAX_SOURCES", "1")
+    ran = ask("--json", "--model", "local-served")
     validate(ran.document)
     answer = ran.document["answer"]
     assert (ran.code, answer["host"]) == (0, server.address.host)
@@ -285,12 +296,14 @@ def on_screen(*args: str) -> tuple[int, str]:
 
 
 def test_pictures_of_pages_are_sent_if_asked_for(
-    call: Callable[..., Ran], sample_index: Path, serving: Serving
+    call: Callable[..., Ran], sample_index: Path, serving: Serving, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = serving(lambda call: call.reply("18 weeks [1]."))
-    for more in ([], ["--image"]):
-        at = ["--index", str(sample_index), "--max-sources", "2"]
-        assert call("ask", "How long is parental leave?", *at, *more, *model_at(server)).code == 0
+    monkeypatch.setenv("CTX_MAX_SOURCES", "2")
+    for pictures in ("false", "true"):
+        monkeypatch.setenv("CTX_MODEL_IMAGES", pictures)
+        at = ["--index", str(sample_index)]
+        assert call("ask", "How long is parental leave?", *at, *model_at(server)).code == 0
     without, with_pictures = (each.body["messages"][1]["content"] for each in server.calls)
     assert isinstance(without, str)
     assert [part["type"] for part in with_pictures] == ["text", "image_url", "image_url"]

@@ -132,7 +132,7 @@ def test_a_file_that_vanishes_before_its_ocr_keeps_its_place(tmp_path: Path, bli
 # Everything is loaded while that is still allowed; then the process becomes one that may only read the index.
 _READ_ONLY = """
 import os, sys
-import cli.app, cli.ingest, cli.progress, cli.running, filelock, ingest.run, research.encoders.minilm
+import cli.app, cli.ingest, cli.progress, filelock, ingest.run, research.encoders.minilm
 import research.store.files.marker
 from cli.main import main
 import platformdirs.unix

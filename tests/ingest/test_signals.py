@@ -69,7 +69,7 @@ def test_nobody_survives_the_end_of_a_run_in_the_middle_of_a_page(
 
 _STUBBORN = """
 import sys, time
-from cli.running import orderly_end
+from cli.call import orderly_end
 with orderly_end():
     try:
         print("ready", flush=True)

@@ -170,7 +170,7 @@ def _next_step(answered: Answered, host: str) -> str:
     if answered.status == 402 or answered.code in _NO_MONEY:
         return f"see your account at {host}"
     if takes_no_pictures(answered):
-        return "this model takes no pictures: leave out --image, or name another model"
+        return "this model takes no pictures: leave model_images out, or name another model"
     return WRONG_SERVER if answered.is_page or answered.status in {404, 405, 501} else ""
 
 

@@ -21,7 +21,9 @@ def open_model(settings: Settings, environment: Mapping[str, str] | None = None)
     """
     patience = Patience.of(settings.model_timeout)
     if not settings.model:
-        raise UsageError("no model is named", hint=f"ctx ask … --model local, or --model NAME --model-url {EXAMPLE}")
+        raise UsageError(
+            "no model is named", hint=f"ctx ask … --model local, or CTX_MODEL_URL={EXAMPLE} ctx ask … --model NAME"
+        )
     if settings.model == LOCAL:
         return LocalModel(
             window=settings.model_context, max_answer_tokens=settings.max_answer_tokens, patience=patience
@@ -29,7 +31,7 @@ def open_model(settings: Settings, environment: Mapping[str, str] | None = None)
     if not settings.model_url:
         raise UsageError(
             f"the model {settings.model!r} is named, but not where it is",
-            hint=f"--model-url {EXAMPLE}, or --model local",
+            hint=f"CTX_MODEL_URL={EXAMPLE}, or --model local",
         )
     return OpenAIModel(
         settings.model_url,

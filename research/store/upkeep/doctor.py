@@ -113,7 +113,7 @@ def _collections(catalog: Catalog) -> Iterator[Check]:
     if state.generation is None and state.missing == 0:
         yield Check("collections", "ok", "nothing to hold yet")
     elif state.generation is None:
-        step = "the next ctx ask builds them again; or: ctx reindex"
+        step = "the next ctx ask builds them again; or: ctx doctor --reindex"
         yield Check("collections", "warning", "not built, or damaged", step, fixable=True)
     elif state.due:
         lag = f"behind the catalog: {state.missing} missing, {state.surplus} too many"

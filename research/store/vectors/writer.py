@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 Task = Literal["publish", "rebuild", "verify", "stage"]
 
-AGAIN = "nothing is lost; try again with: ctx reindex"
+AGAIN = "nothing is lost; try again with: ctx doctor --reindex"
 FAILED_NOTE = "publish-failed.json"
 _RETRY_SECONDS = 3600.0
 
@@ -310,7 +310,7 @@ def holds_everything(catalog: Catalog) -> bool:
 
 def chroma_problems(reader: Reader) -> Iterator[tuple[str, str]]:
     """What keeps the Chroma that is installed from being asked, and what to do about it."""
-    rebuild = "build them again with: ctx reindex"
+    rebuild = "build them again with: ctx doctor --reindex"
     with suppress(OSError, ValueError, KeyError, TypeError):
         failed = json.loads(read_file(reader.paths.chroma / FAILED_NOTE, 1 << 16))["error"]
         yield f"a question could not bring the collections up to date: {failed}", rebuild

@@ -125,7 +125,7 @@ def test_a_window_that_holds_nothing_is_told() -> None:
         fit_prompt("How many weeks?", [source(PAGE)], Window(512, 400))
     assert caught.value.window == 512
     assert "the model takes 512 tokens" in caught.value.message
-    assert "--max-answer-tokens" in caught.value.hint
+    assert "max_answer_tokens" in caught.value.hint
 
 
 def test_without_sources_there_is_nothing_to_write() -> None:

@@ -160,7 +160,7 @@ def test_unknown_tables_are_no_damage(sound: Path, tmp_path: Path) -> None:
     assert _generations(root) == before
     assert (root / "chroma" / "gen-000001" / "generation.json").exists()
     [_, [_, remedy]] = answer["doctor"]
-    assert "ctx reindex" in remedy
+    assert "ctx doctor --reindex" in remedy
     made = Making(root)
     made.add("b.pdf", ["orca"])
     made.embed()

@@ -71,7 +71,7 @@ def test_only_names_of_ours_are_removed_from_an_index(make_pdf: MakePdf, tmp_pat
     gone = index / "images" / "0123456789abcdef"
     gone.mkdir()
     make_pdf("b.pdf", ["Another"], tmp_path / "docs")
-    for args in (["ingest", "docs"], ["doctor", "--fix"], ["reindex"], ["restore", "b.zip", "--force"]):
+    for args in (["ingest", "docs"], ["doctor", "--fix"], ["doctor", "--reindex"], ["restore", "b.zip", "--force"]):
         done = ctx(*args, "--index", "index")
         assert done.code == 0, done.err
     for name in ("images/holiday/a.jpg", "spool/job1", "chroma/mine/x"):

@@ -65,7 +65,7 @@ def test_it_is_known_by_its_name_and_takes_no_pictures(local_model: LocalModel) 
     assert served.window == 2048
     with pytest.raises(ModelRefusedError) as caught:
         local_model.complete((Message("user", "What is this?", (Picture(b"\xff\xd8\xff"),)),))
-    assert "--image" in caught.value.hint
+    assert "model_images" in caught.value.hint
 
 
 def test_nobody_else_on_the_machine_may_use_it(local_model: LocalModel) -> None:

@@ -192,5 +192,5 @@ def test_a_refusal_in_the_servers_own_words(serving: Serving) -> None:
 def test_a_model_without_eyes(serving: Serving) -> None:
     said = '{"error": {"code": 500, "message": "image input is not supported - hint: provide the mmproj"}}'
     server = serving(lambda call: call.answer(said, 500))
-    assert "--image" in caught(server, ModelRefusedError).hint
+    assert "model_images" in caught(server, ModelRefusedError).hint
     assert len(server.calls) == 1

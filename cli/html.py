@@ -1,9 +1,8 @@
 """An answer as one HTML page: quotes, passages with marks, pictures of the pages with boxes over what fits.
 
 It stands alone: no scripts, and a policy in it by which a browser loads nothing, from anywhere. All text is somebody
-else's and is escaped; pictures are carried inside, small enough to be mailed.
-
-How an answer's HTML page looks: on a desk, on a phone, in the dark and on paper.
+else's and is escaped; pictures are carried inside, small enough to be mailed. answer.css says how it looks on a desk,
+on a phone, in the dark and on paper.
 """
 
 from __future__ import annotations
@@ -11,14 +10,17 @@ from __future__ import annotations
 import base64
 import io
 import os
-from collections.abc import Iterator, Sequence
+import secrets
+import shlex
+from collections.abc import Iterator
 from html import escape
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cli.answer_view import best_section, is_unanswered, nothing_answers
+from cli.answer import best_section, is_unanswered, nothing_answers, page_name
+from cli.notes import answer_notes
 from cli.output import write
-from cli.views import page_name
 from research.context import grown, html_blocks, html_text
 from research.errors import CtxError, UsageError, is_full
 from research.text import one_line, phrase
@@ -28,58 +30,6 @@ if TYPE_CHECKING:
     from research.markdown import Marker
     from research.models import ResearchContext, SourceDocument
 
-STYLE = """
-:root{color-scheme:light dark;--ink:#1c1d21;--soft:#5f636d;--paper:#fff;--ground:#f4f4f1;--line:#dcdcd6;--link:#1551a8;
---mark:#ffe58a;--box:#d62828;--good:#1d7a46;--fair:#8a6100;--poor:#b3261e}
-@media (prefers-color-scheme:dark){:root{--ink:#e7e7e4;--soft:#a2a6b0;--paper:#1e2025;--ground:#141519;--line:#34373f;
---link:#8ab4f8;--mark:#6b5600;--box:#ff6b6b;--good:#6fd19a;--fair:#e5b94e;--poor:#ff8a80}}
-*{box-sizing:border-box}
-body{margin:0;background:var(--ground);color:var(--ink);font:16px/1.55 system-ui,"Segoe UI","Noto Sans",sans-serif}
-main{max-width:64rem;margin:0 auto;padding:1.5rem 1rem 3rem}
-h1{font-size:1.6rem;line-height:1.25;margin:0 0 .4rem;overflow-wrap:anywhere}
-h2{font-size:1rem;margin:0;overflow-wrap:anywhere}
-h2 span{font-weight:400;color:var(--soft)}
-a{color:var(--link)}
-p{margin:.35rem 0;overflow-wrap:anywhere}
-.facts{color:var(--soft);display:flex;flex-wrap:wrap;gap:.2rem 1.2rem;margin:0 0 1rem}
-.level{font-weight:600}
-.level.high{color:var(--good)}.level.medium{color:var(--fair)}.level.low,.level.none{color:var(--poor)}
-blockquote{margin:.6rem 0;padding:.7rem 1rem;background:var(--paper);border-left:4px solid var(--link);
-border-radius:4px;font-size:1.1rem}
-blockquote p{margin:.1rem 0}
-.cite{font-size:.85rem;text-decoration:none;overflow-wrap:anywhere}
-.none{font-weight:600;color:var(--poor);font-size:1.1rem}
-.note{color:var(--poor);font-size:.9rem}
-article{background:var(--paper);border:1px solid var(--line);border-radius:6px;padding:1rem;margin:1rem 0;
-scroll-margin-top:.5rem}
-article:target{outline:2px solid var(--link)}
-.section{color:var(--soft);font-size:.9rem;margin:.1rem 0 .5rem}
-.columns{display:grid;grid-template-columns:minmax(0,1fr) minmax(0,24rem);gap:1.2rem;align-items:start}
-.columns .text:only-child{grid-column:1/-1}
-.passage{margin:0 0 .8rem;padding-left:.8rem;border-left:3px solid var(--line)}
-.heading{font-weight:600}
-.item{padding-left:1.1em;text-indent:-1.1em}
-.item::before{content:"•";display:inline-block;width:1.1em;text-indent:0}
-mark{background:var(--mark);color:inherit;padding:0 .1em;border-radius:2px}
-.wide{overflow-x:auto;margin:.4rem 0}
-table{border-collapse:collapse;font-size:.9rem}
-td,th{border:1px solid var(--line);padding:.15rem .5rem;vertical-align:top;text-align:left}
-.short{white-space:nowrap}
-pre{overflow-x:auto;font-size:.85rem;background:var(--ground);padding:.5rem;border-radius:4px}
-details{font-size:.9rem;color:var(--soft)}
-summary{cursor:pointer}
-figure{margin:0}
-.sheet{display:block;position:relative;line-height:0;border:1px solid var(--line)}
-.sheet img{width:100%;height:auto;display:block}
-.box{position:absolute;border:2px solid var(--box);background:rgba(214,40,40,.14);border-radius:2px}
-footer{color:var(--soft);font-size:.85rem;margin-top:2rem}
-@media (max-width:46rem){.columns{grid-template-columns:minmax(0,1fr)}h1{font-size:1.35rem}}
-@media print{body{background:#fff;color:#000;font-size:11pt}main{max-width:none;padding:0}details{display:none}
-article,blockquote{border-color:#999;break-inside:avoid}figure{max-width:60%}
-*{-webkit-print-color-adjust:exact;print-color-adjust:exact}}
-""".strip()
-
-
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 _PASSAGES = 3  # of a source
 _BEGINNING = 900  # characters of a page without passages
@@ -87,7 +37,7 @@ _WIDTH, _HEIGHT, _QUALITY = 820, 1160, 55  # of a picture: its text can be read,
 _TITLE = 120
 
 
-def check_place(target: str, *, force: bool) -> None:
+def check_place(target: str) -> None:
     """Raise unless the page may be written there."""
     if target == "-":
         return
@@ -101,8 +51,8 @@ def check_place(target: str, *, force: bool) -> None:
     if is_folder or not has_folder:
         what = f"{file} is a folder" if is_folder else f"there is no folder {file.parent}"
         raise UsageError(what, hint="name a file for --html, or - for stdout")
-    if is_there and not force:
-        raise UsageError(f"{file} exists", hint="name another file, or replace it with --force")
+    if is_there:
+        raise UsageError(f"{file} exists", hint=f"name another file, or replace it: --html - > {shlex.quote(target)}")
 
 
 def _unwritable(file: Path, error: OSError) -> CtxError:
@@ -110,9 +60,9 @@ def _unwritable(file: Path, error: OSError) -> CtxError:
     return CtxError(f"{file} cannot be written: {error.strerror or error}", hint=hint)
 
 
-def write_page(target: str, context: ResearchContext, mark: Marker, notes: Sequence[str]) -> None:
+def write_page(target: str, context: ResearchContext, mark: Marker) -> None:
     """The page into a file, whole or not at all, or to stdout for `-`. A pipe or a device is written to as it is."""
-    made = answer_page(context, mark, notes)
+    made = answer_page(context, mark)
     if target == "-":
         write(made)
         return
@@ -130,8 +80,6 @@ def write_page(target: str, context: ResearchContext, mark: Marker, notes: Seque
 
 
 def _replace(file: Path, content: bytes) -> None:
-    import secrets
-
     new = file.with_name(f".ctx-{secrets.token_hex(8)}.html")
     try:
         with new.open("xb") as out:  # never through a link that somebody else has put there
@@ -142,22 +90,23 @@ def _replace(file: Path, content: bytes) -> None:
         raise
 
 
-def answer_page(context: ResearchContext, mark: Marker, notes: Sequence[str] = ()) -> str:
-    return "\n".join(_lines(context, mark, notes)) + "\n"
+def answer_page(context: ResearchContext, mark: Marker) -> str:
+    return "\n".join(_lines(context, mark)) + "\n"
 
 
-def _lines(context: ResearchContext, mark: Marker, notes: Sequence[str]) -> Iterator[str]:
+def _lines(context: ResearchContext, mark: Marker) -> Iterator[str]:
+    style = files("cli").joinpath("answer.css").read_text(encoding="utf-8")
     question = phrase(context.query)
     yield "<!doctype html>"
     yield '<html lang="en"><head><meta charset="utf-8">'
     yield f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
     yield '<meta name="referrer" content="no-referrer"><meta name="generator" content="ctx">'
-    yield f"<title>{html_text(question[:_TITLE])}</title><style>{STYLE}</style></head><body><main>"
+    yield f"<title>{html_text(question[:_TITLE])}</title><style>{style}</style></head><body><main>"
     yield f'<header><h1 dir="auto">{html_text(question)}</h1>{_facts(context)}</header>'
     yield from [f'<p class="none">{html_text(nothing_answers(context))}</p>'] if is_unanswered(context) else []
     yield from [] if is_unanswered(context) else _quotes(context, mark)
-    yield from (f'<p class="note">{html_text(phrase(note))}</p>' for note in notes)
+    yield from (f'<p class="note">{html_text(phrase(note))}</p>' for _, note in answer_notes(context))
     for number, source in context.get_citation_map().items():
         yield from _source(number, source, mark)
     yield "<footer>Quoted from your own documents by ctx, word for word; nothing is written by a model.</footer>"
