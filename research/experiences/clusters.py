@@ -68,7 +68,9 @@ def find_clusters(vectors: NDArray[np.float32]) -> list[Cluster]:
 
     if len(vectors) < LEAST_EXPERIENCES:
         return []
-    found = [each for rows in _rows_by_label(_labels(vectors)) if (each := _tight(vectors, rows)) is not None]
+    labels = _labels(vectors)
+    groups = (np.flatnonzero(labels == label) for label in range(int(labels.max(initial=-1)) + 1))
+    found = [each for rows in groups if (each := _tight(vectors, rows)) is not None]
     if not found:  # where all say the same, density tells nothing apart
         whole = _tight(vectors, np.arange(len(vectors)))
         found = [whole] if whole is not None and len(whole.rows) * 2 >= len(vectors) else []
@@ -93,19 +95,9 @@ def _labels(vectors: NDArray[np.float32]) -> NDArray[Any]:
         centred = searched - searched.mean(axis=0)
         _, axes = np.linalg.eigh(centred.T @ centred)
         searched = centred @ axes[:, -_PRINCIPAL:]
-    clustering = HDBSCAN(
-        min_cluster_size=least_members(len(vectors)),
-        min_samples=_MIN_SAMPLES,
-        copy=True,
-    )
+    clustering = HDBSCAN(min_cluster_size=least_members(len(vectors)), min_samples=_MIN_SAMPLES, copy=True)
     labels: NDArray[Any] = clustering.fit_predict(searched)
     return labels
-
-
-def _rows_by_label(labels: NDArray[Any]) -> list[NDArray[Any]]:
-    import numpy as np
-
-    return [np.flatnonzero(labels == label) for label in range(int(labels.max(initial=-1)) + 1)]
 
 
 def _tight(vectors: NDArray[np.float32], rows: NDArray[Any]) -> Cluster | None:

@@ -139,12 +139,8 @@ class Values:
         before = [value_of(item) for item in list_items(reader, VALUES)]
         by_axis = _by_axis(items, owners, vectors)
         now = stored_time(datetime.now(UTC))
-        metadata = {
-            "seq": state.last_seq,
-            "items": state.count,
-            "experiences": len(by_axis["full"][0]),
-            "built_at": now,
-        }
+        experiences = len(by_axis["full"][0])
+        metadata = {"seq": state.last_seq, "items": state.count, "experiences": experiences, "built_at": now}
         built: list[tuple[ParentItems, list[NamedCluster]]] = []
         reports: list[AxisValues] = []
         for axis, (ids, rows) in by_axis.items():
@@ -153,7 +149,7 @@ class Values:
             needs = {KIND: sorted({member for each in found for member in each.members})}
             kept = [_new_item(each) for each in found]
             built.append((ParentItems(axis, now, kept, metadata, needs=needs), found))
-            reports.append(AxisValues(axis, len(ids), len(found), _note(axis, len(ids), len(found))))
+            reports.append(AxisValues(axis, len(ids), len(found), _note(len(ids), len(found))))
         return built, reports
 
     def _write(self, built: Sequence[tuple[ParentItems, Sequence[NamedCluster]]]) -> bool:
@@ -249,7 +245,7 @@ def _new_item(found: NamedCluster) -> NewItem:
     return NewItem(value.id, "", value.text, value.built_at, metadata, words=found.words)
 
 
-def _note(axis: str, experiences: int, values: int) -> str:
+def _note(experiences: int, values: int) -> str:
     if experiences < LEAST_EXPERIENCES:
         return f"too few: {experiences} experiences have something on this axis, and {LEAST_EXPERIENCES} are needed"
     return "" if values else "no group of experiences says the same"
