@@ -16,8 +16,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from research.memories import Memory, Within
-from research.store.catalog.pages import batched, placeholders
-from research.store.catalog.reader import Connection, Reader, Writer, unpack_vectors
+from research.store.catalog.reader import Connection, Reader, Writer, batched, placeholders, unpack_vectors
 from research.store.fulltext.analyzer import analyze
 
 if TYPE_CHECKING:

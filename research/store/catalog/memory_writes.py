@@ -18,12 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from research.errors import UsageError
 from research.memories import Outcome, Within
-from research.store.catalog.edge_writes import drop_lonely_sessions
-from research.store.catalog.labels import leave_targets
 from research.store.catalog.memories import words_of, write_words
-from research.store.catalog.packages import leave_packages
-from research.store.catalog.pages import batched, placeholders
-from research.store.catalog.reader import Writer, pack_vectors, put_rows
+from research.store.catalog.reader import Writer, batched, pack_vectors, placeholders, put_rows
 
 if TYPE_CHECKING:
     import numpy as np
@@ -304,6 +300,11 @@ def summaries_of(connection: Writer, tenant: str, numbers: Sequence[int]) -> lis
 
 def forget(connection: Writer, tenant: str, numbers: Sequence[int]) -> list[str]:
     """These memories, and nothing of what is told of others; their ids."""
+    # To tell one needs nothing of these.
+    from research.store.catalog.edge_writes import drop_lonely_sessions
+    from research.store.catalog.labels import leave_targets
+    from research.store.catalog.packages import leave_packages
+
     ids = _ids(connection, tenant, numbers)
     leave_packages(connection, [f"memory:{each}" for each in ids])
     leave_targets(connection, [(tenant, f"memory:{each}") for each in ids])

@@ -5,16 +5,14 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from research.store.catalog.ledger import PENDING_CHUNKS, STAGE_VECTORS
-from research.store.catalog.reader import Connection, Reader
+from research.store.catalog.reader import Reader
+from research.store.catalog.reader import batched as batched  # noqa: PLC0414 - the store takes it from here
+from research.store.catalog.reader import placeholders as placeholders  # noqa: PLC0414 - the store takes it from here
+from research.store.catalog.reader import rows_in as rows_in  # noqa: PLC0414 - the store takes it from here
 from research.units import Structure
-
-# SQLite's default limit on variables in one statement was 999 for a long time.
-_SLICE = 900
-
-T = TypeVar("T")
 
 _COLUMNS = (
     "p.page_id, p.doc_id, p.page, p.label, p.section_path, p.parent_heading, p.num_headings, p.num_tables,"
@@ -223,24 +221,6 @@ def totals(reader: Reader) -> Totals:
 
 def count_pages(reader: Reader) -> int:
     return totals(reader).pages
-
-
-def batched(items: Sequence[T], *, values: int = 1) -> Iterator[list[T]]:
-    """Parts small enough for one statement's variables, where an item takes so many `values`."""
-    size = _SLICE // values
-    for start in range(0, len(items), size):
-        yield list(items[start : start + size])
-
-
-def rows_in(connection: Connection, query: str, values: Sequence[Any], then: str = "") -> Iterator[Any]:
-    """Run a query that ends in IN, with some of the values at a time, and give all rows; `then` follows the values."""
-    for part in batched(values):
-        yield from connection.execute(f"{query} ({placeholders(part)}) {then}", part).fetchall()
-
-
-def placeholders(values: Sequence[object]) -> str:
-    """The question marks of an IN list."""
-    return ",".join("?" * len(values))
 
 
 def _stored(reader: Reader, row: Sequence[Any]) -> StoredPage:

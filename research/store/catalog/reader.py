@@ -7,13 +7,18 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from research.store.files.paths import IndexPaths
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+# SQLite's default limit on variables in one statement was 999 for a long time.
+_SLICE = 900
+
+T = TypeVar("T")
 
 
 class Rows(Protocol):
@@ -126,3 +131,21 @@ def reserve_sequence(connection: Writer, table: str, count: int) -> int:
     last = int(row[0] or 0)
     write_meta(connection, {key: str(last + count)})
     return last + 1
+
+
+def batched(items: Sequence[T], *, values: int = 1) -> Iterator[list[T]]:
+    """Parts small enough for one statement's variables, where an item takes so many `values`."""
+    size = _SLICE // values
+    for start in range(0, len(items), size):
+        yield list(items[start : start + size])
+
+
+def rows_in(connection: Connection, query: str, values: Sequence[Any], then: str = "") -> Iterator[Any]:
+    """Run a query that ends in IN, with some of the values at a time, and give all rows; `then` follows the values."""
+    for part in batched(values):
+        yield from connection.execute(f"{query} ({placeholders(part)}) {then}", part).fetchall()
+
+
+def placeholders(values: Sequence[object]) -> str:
+    """The question marks of an IN list."""
+    return ",".join("?" * len(values))
