@@ -144,7 +144,7 @@ def look() -> Seen:
         work.mkdir()
         environment = {**os.environ, **dict.fromkeys(_HOMES, str(home)), "PYTHONPATH": _our_home()}
         done = subprocess.run(
-            [sys.executable, "-P", "-m", "research.index.telemetry_check", str(work)],
+            [sys.executable, "-P", "-m", "research.index.checks", str(work)],
             env=environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -156,7 +156,7 @@ def look() -> Seen:
 
 
 def _our_home() -> str:
-    return str(Path(__file__).parent.parent)
+    return str(Path(__file__).parent.parent.parent)
 
 
 def _try_out(folder: Path) -> None:
