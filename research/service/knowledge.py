@@ -208,6 +208,9 @@ class MemoryBody(BaseModel):
     tags: Annotated[list[str], Field(max_length=32)] | None = None
     metadata: dict[str, Any] | None = None
     key: Name | None = Field(default=None, description="Telling it again under the same key tells nothing new.")
+    replaces: Name | None = Field(
+        default=None, description="The id of the memory that it says anew; that one is superseded."
+    )
 
 
 class RememberBody(MemoryBody):

@@ -99,6 +99,13 @@ def test_tenants_come_from_tokens(running: Running) -> None:
     assert running.found(running.ben) == ["Ben eats toast for breakfast."]
 
 
+def test_what_replaces_a_memory_stands_before_it(running: Running) -> None:
+    old = running.told(running.anna, text=BREAKFAST)["id"]
+    running.told(running.anna, text="Toast it is, from today on.", replaces=old)
+    assert running.found(running.anna)[0] == "Toast it is, from today on."
+    assert running.post("/memory/remember", {"text": "x", "replaces": "nobody"}, running.anna).status_code == 422
+
+
 def test_another_tenant_than_the_tokens_is_refused(running: Running) -> None:
     bodies: dict[str, dict[str, Any]] = {
         "/context/evaluate": {"query": "breakfast"},
