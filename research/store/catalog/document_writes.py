@@ -36,7 +36,7 @@ from research.store.catalog.packages import leave_packages
 from research.store.catalog.page_vectors import pack_lines, write_lines
 from research.store.catalog.session_turns import leave_sessions
 from research.store.files import images, uploads
-from research.store.fulltext.search import PageWords, forget_document, forget_pages, index_name, index_pages
+from research.store.fulltext.search import PageWords, forget_document, forget_words, index_name, write_words
 from research.units import pack_units, split
 
 
@@ -79,7 +79,7 @@ def insert_pages(connection: sqlite3.Connection, doc_id: str, pages: Sequence[Pr
 
 
 def _insert_text(connection: sqlite3.Connection, pages: Sequence[tuple[int, PreparedPage]]) -> None:
-    index_pages(connection, [(page_id, made.words) for page_id, made in pages])
+    write_words(connection, "page_words", [(page_id, made.words.columns) for page_id, made in pages])
     connection.executemany(
         "INSERT INTO chunks (page_id, ordinal, text, context, tokens, box, regions) VALUES (?, ?, ?, ?, ?, ?, ?)",
         [(page_id, *chunk) for page_id, made in pages for chunk in made.chunks],
@@ -109,7 +109,7 @@ def write_ocr(catalog: Catalog, doc_id: str, page: Page, chunks: list[Chunk], li
             (made.markdown, made.units, made.words.count, page.num_headings, page.num_tables, page.ocr_engine, page_id),
         )
         leave_packages(connection, [f"page:{doc_id}"])
-        forget_pages(connection, [page_id])
+        forget_words(connection, "page_words", [page_id])
         connection.execute("DELETE FROM chunks WHERE page_id = ?", (page_id,))
         _insert_text(connection, [(page_id, made)])
         write_lines(connection, page_id, packed)

@@ -24,7 +24,8 @@ from research.store.catalog.labels import content_changed, leave_parents, leave_
 from research.store.catalog.packages import leave_packages, owners_of_items
 from research.store.catalog.pages import batched, placeholders
 from research.store.catalog.reader import Connection, pack_vectors, reserve_sequence
-from research.store.fulltext.item_words import ItemWords, forget_items, index_items, merge_some
+from research.store.fulltext.item_words import ItemWords, merge_some
+from research.store.fulltext.search import forget_words, write_words
 
 if TYPE_CHECKING:
     import numpy as np
@@ -245,8 +246,8 @@ def _put(connection: sqlite3.Connection, kind: str, parent: str, rows: Sequence[
             (seq, *row.measured, item_no),
         )
         if stored[:3] != row.stored[:3]:
-            forget_items(connection, [item_no])
-            index_items(connection, kind, [(item_no, row.analysed)])
+            forget_words(connection, "item_words", [item_no])
+            write_words(connection, "item_words", [(item_no, row.analysed.signed(kind))])
         if _parts(stored) != _parts(row.stored):
             connection.execute("DELETE FROM item_vectors WHERE item_no = ?", (item_no,))
     numbered = list(enumerate(added, start=first + len(changed)))
@@ -255,7 +256,7 @@ def _put(connection: sqlite3.Connection, kind: str, parent: str, rows: Sequence[
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [(number, kind, parent, row.key, number, *row.measured) for number, row in numbered],
     )
-    index_items(connection, kind, [(number, row.analysed) for number, row in numbered])
+    write_words(connection, "item_words", [(number, row.analysed.signed(kind)) for number, row in numbered])
     return Written(len(added), len(changed), len(wanted) - len(added) - len(changed), removed, len(held))
 
 
@@ -293,7 +294,7 @@ def _held_elsewhere(connection: sqlite3.Connection, kind: str, parent: str, keys
 
 def remove_numbers(connection: sqlite3.Connection, numbers: Sequence[int], *, labels: bool = True) -> int:
     """Items with their words, vectors and, unless they are to stay, labels; part of the caller's transaction."""
-    forget_items(connection, numbers)
+    forget_words(connection, "item_words", numbers)
     for part in batched(numbers):
         query = f"SELECT kind, parent, key FROM items WHERE item_no IN ({placeholders(part)})"
         rows = connection.execute(query, tuple(part)).fetchall()

@@ -25,8 +25,8 @@ from research.store.catalog.edges import CONTAINS
 from research.store.catalog.labels import CONTENT, SEQUENCE
 from research.store.catalog.memories import words_of
 from research.store.catalog.reader import Masks
-from research.store.fulltext.item_words import ItemWords, index_items
-from research.store.fulltext.search import ANALYZER, PageWords, index_pages, words_of_name
+from research.store.fulltext.item_words import ItemWords
+from research.store.fulltext.search import ANALYZER, PageWords, words_of_name, write_words
 
 _VFS = "win32" if os.name == "nt" else "unix"  # else the file would be looked for in memory, where `main` is
 _TRIES = 20  # at a view of a catalog that others write all the time
@@ -292,10 +292,10 @@ def _fill(connection: _Connection, seen: Seen) -> None:
         " AND doc_id NOT IN (SELECT doc_id FROM main.masked_documents)"
     )
     if _copied_words(connection, "page", "body, section", "page_id"):
-        index_pages(connection, page_words.items())
+        write_words(connection, "page_words", [(page_id, words.columns) for page_id, words in page_words.items()])
     if _copied_words(connection, "item", "title, body, words", "item_no"):
-        for number, item in seen.masked_items.items():
-            index_items(connection, item.kind, [(number, item_words[number])])
+        masked = [(number, item_words[number].signed(item.kind)) for number, item in seen.masked_items.items()]
+        write_words(connection, "item_words", masked)
 
 
 def _fill_memories(connection: _Connection, seen: Seen) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import re
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from research.store.catalog.items import KINDS, kind_state
@@ -134,18 +134,6 @@ def titled(reader: Reader, kind: str, terms: Sequence[ItemTerm]) -> list[int]:
         looks = " UNION ALL ".join("SELECT rowid FROM item_words WHERE item_words MATCH ?" for _ in part)
         found += [int(row[0]) for row in reader.connection.execute(looks, part)]
     return found
-
-
-def index_items(connection: sqlite3.Connection, kind: str, items: Iterable[tuple[int, ItemWords]]) -> None:
-    """New items, by their numbers; part of the caller's transaction, as is the next."""
-    connection.executemany(
-        "INSERT INTO item_words (rowid, title, body, words) VALUES (?, ?, ?, ?)",
-        ((item_no, *words.signed(kind)) for item_no, words in items),
-    )
-
-
-def forget_items(connection: sqlite3.Connection, numbers: Iterable[int]) -> None:
-    connection.executemany("DELETE FROM item_words WHERE rowid = ?", ((number,) for number in numbers))
 
 
 def merge_some(connection: sqlite3.Connection, *, first: bool) -> bool:

@@ -18,7 +18,16 @@ from research.store.catalog.reader import Connection, Reader, write_meta
 from research.store.files.paths import write_lock
 from research.store.fulltext import analyzer
 from research.store.fulltext.item_words import ItemWords
-from research.store.fulltext.search import ANALYZER, PageWords, index_name, is_outdated, words_of_name
+from research.store.fulltext.search import (
+    ANALYZER,
+    PageWords,
+    columns_of,
+    forget_words,
+    index_name,
+    is_outdated,
+    words_of_name,
+    write_words,
+)
 
 _BATCH = 225  # rows of one transaction: they are analysed before it and kept in memory
 
@@ -31,7 +40,6 @@ class _Table:
     """A table of full-text search, the table whose rows it stands for, and how they are analysed."""
 
     name: str
-    columns: str
     source: str
     key: str
     measures: str
@@ -90,8 +98,8 @@ def update_fulltext(catalog: Catalog) -> None:
     """
     for table in _TABLES:
         with catalog.transaction() as connection:
-            for row in connection.execute(f"SELECT rowid FROM {table.name} EXCEPT {table.ids}").fetchall():
-                connection.execute(f"DELETE FROM {table.name} WHERE rowid = ?", (row[0],))
+            strangers = connection.execute(f"SELECT rowid FROM {table.name} EXCEPT {table.ids}").fetchall()
+            forget_words(connection, table.name, [int(row[0]) for row in strangers])
     for part in _parts(catalog.connection, _PAGES):
         if changed := list(_changed(catalog.connection, _PAGES, part)):
             with catalog.transaction() as connection:
@@ -168,19 +176,15 @@ def _parts(connection: Connection, table: _Table) -> Iterator[list[int]]:
 
 def _changed(connection: Connection, table: _Table, numbers: Sequence[int]) -> Iterator[_Row]:
     """Analyse these rows, and give those that full-text search has other words of."""
-    query = f"SELECT rowid, {table.columns} FROM {table.name} WHERE rowid IN"
+    query = f"SELECT rowid, {columns_of(table.name)} FROM {table.name} WHERE rowid IN"
     held = {row[0]: tuple(row[1:]) for row in rows_in(connection, query, numbers)}
     return (row for row in table.analysed(connection, numbers) if held.get(row[0]) != tuple(row[1]))
 
 
 def _write(connection: sqlite3.Connection, table: _Table, rows: Sequence[_Row]) -> None:
     """Put words and measures in place of those that were there."""
-    marks = ", ".join("?" * (1 + len(table.columns.split(","))))
-    connection.executemany(f"DELETE FROM {table.name} WHERE rowid = ?", [(row[0],) for row in rows])
-    connection.executemany(
-        f"INSERT INTO {table.name} (rowid, {table.columns}) VALUES ({marks})",
-        [(number, *columns) for number, columns, _ in rows],
-    )
+    forget_words(connection, table.name, [row[0] for row in rows])
+    write_words(connection, table.name, [row[:2] for row in rows])
     measured = f"({table.measures}) = ({', '.join('?' * len(table.measures.split(',')))})"
     connection.executemany(
         f"UPDATE {table.source} SET {measured} WHERE {table.key} = ? AND NOT {measured}",
@@ -198,7 +202,7 @@ def _analysed_pages(connection: Connection, numbers: Sequence[int]) -> Iterator[
     query = "SELECT page_id, markdown, section_path FROM pages WHERE page_id IN"
     for page_id, markdown, section in rows_in(connection, query, numbers):
         words = PageWords.of(_text(markdown), section)
-        yield int(page_id), (words.body, words.section), (words.count,)
+        yield int(page_id), words.columns, (words.count,)
 
 
 def _analysed_items(connection: Connection, numbers: Sequence[int]) -> Iterator[_Row]:
@@ -214,6 +218,6 @@ def _text(blob: bytes) -> str:
         return ""
 
 
-_PAGES = _Table("page_words", "body, section", "pages", "page_id", "words", _analysed_pages)
-_ITEMS = _Table("item_words", "title, body, words", "items", "item_no", "length, title_length", _analysed_items)
+_PAGES = _Table("page_words", "pages", "page_id", "words", _analysed_pages)
+_ITEMS = _Table("item_words", "items", "item_no", "length, title_length", _analysed_items)
 _TABLES = (_PAGES, _ITEMS)

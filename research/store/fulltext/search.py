@@ -288,22 +288,35 @@ class PageWords:
     section: str
     count: int  # words of the body
 
+    @property
+    def columns(self) -> tuple[str, str]:
+        return self.body, self.section
+
     @classmethod
     def of(cls, markdown: str, section_path: str) -> PageWords:
         body = analyze(markdown)
         return cls(" ".join(body), " ".join(analyze(section_path)), len(body))
 
 
-def index_pages(connection: sqlite3.Connection, pages: Iterable[tuple[int, PageWords]]) -> None:
-    """New pages, by their page_id."""
+_COLUMNS = {"page_words": ("body", "section"), "item_words": ("title", "body", "words")}
+
+
+def columns_of(table: str) -> str:
+    """The columns of a table of words, in order."""
+    return ", ".join(_COLUMNS[table])
+
+
+def write_words(connection: sqlite3.Connection, table: str, rows: Iterable[tuple[int, Sequence[str]]]) -> None:
+    """Write the words of pages (`page_words`) or items (`item_words`) that have none, by their numbers."""
+    marks = ", ".join("?" * (1 + len(_COLUMNS[table])))
     connection.executemany(
-        "INSERT INTO page_words (rowid, body, section) VALUES (?, ?, ?)",
-        ((page_id, page.body, page.section) for page_id, page in pages),
+        f"INSERT INTO {table} (rowid, {columns_of(table)}) VALUES ({marks})",
+        ((number, *columns) for number, columns in rows),
     )
 
 
-def forget_pages(connection: sqlite3.Connection, page_ids: Iterable[int]) -> None:
-    connection.executemany("DELETE FROM page_words WHERE rowid = ?", ((page_id,) for page_id in page_ids))
+def forget_words(connection: sqlite3.Connection, table: str, numbers: Iterable[int]) -> None:
+    connection.executemany(f"DELETE FROM {table} WHERE rowid = ?", ((number,) for number in numbers))
 
 
 def forget_document(connection: sqlite3.Connection, doc_id: str) -> None:
