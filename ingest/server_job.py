@@ -26,11 +26,11 @@ from types import FrameType
 from typing import Any, TextIO
 
 from ingest.report import FileOutcome, IngestSummary, Observer, PageOutcome, Stage
-from research.addresses import ENCODER_KEYS
 from research.errors import BusyError, CtxError
 from research.lazy import switch_off
 from research.observe import NAME, frames_of, full_text, logger_of
 from research.process import die_with_parent, start_helper
+from research.secret import ENCODER_KEYS
 from research.settings import Settings
 from research.store import IndexPaths
 

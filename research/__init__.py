@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from research.answer import AnswerWriter, CheckedAnswer, ModelClient, WrittenAnswer, open_model, write_answer
     from research.contract import ContextBuilder, SearchEngine, SearchResult
     from research.errors import (
-        AddressError,
         BusyError,
         ContextAssemblyError,
         ContextTooLongError,
@@ -63,7 +62,7 @@ else:
             "answer": "AnswerWriter CheckedAnswer ModelClient WrittenAnswer open_model write_answer",
             "contract": "ContextBuilder SearchEngine SearchResult",
             "errors": (
-                "AddressError BusyError ContextAssemblyError ContextTooLongError CtxError DocumentError "
+                "BusyError ContextAssemblyError ContextTooLongError CtxError DocumentError "
                 "EncoderNotAllowed EncoderUnavailable IndexUnusableError InvalidContextTypeError "
                 "ModelBusyError ModelError ModelProtocolError ModelRefusedError ModelTimeoutError "
                 "ModelUnavailableError NewerIndexError NothingFoundError OcrError PackageRequestError "

@@ -1,36 +1,41 @@
-"""Models by address, as a user writes them: `openai:MODEL@URL` for vectors, `URL` or `MODEL@URL` for a reranker.
+"""Servers of models as a user writes them: `URL` of a chat model, `openai:MODEL@URL` for vectors, `URL` or `MODEL@URL`
+for a reranker.
 
 Indexes remember such a name, commands show it and logs hold it. So it may carry no secret: an address with a user name,
-a password or a query in it is refused, in words that do not repeat it. A key comes from the environment alone.
+a password or a query in it is refused, in words that do not repeat it. Keys are found by `research.secret`.
 """
 
 from __future__ import annotations
 
-import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
-EMBEDDINGS = "openai"  # the kind of encoder that is asked over HTTP
+EXAMPLE = "http://127.0.0.1:11434/v1"
+
+_EMBEDDINGS = "openai"  # the kind of encoder that is asked over HTTP
+_ENDPOINTS = ("/chat/completions", "/completions", "/embeddings", "/models")
 _LONGEST = 500  # characters; a catalog takes names of twice that
 _WRITTEN = re.compile(r"(?:(?P<model>.+?)@)?(?P<url>https?://.*)", re.IGNORECASE)
 _PLACE = re.compile(r"(?:\[[0-9a-f:.]+\]|[\w.-]+)(?::(?P<port>\d{1,5}))?", re.IGNORECASE)
 _PATH = re.compile(r"[\w/.~!$&'()*+,;=:@%-]*", re.ASCII)
 _HOW = {
-    EMBEDDINGS: "openai:MODEL@URL, such as openai:nomic-embed-text@http://localhost:11434/v1",
+    _EMBEDDINGS: "openai:MODEL@URL, such as openai:nomic-embed-text@http://localhost:11434/v1",
     "reranker": "the whole URL, such as http://localhost:8080/v1/rerank, or MODEL@URL where a server has several",
+    "server": EXAMPLE,
 }
 
-API_KEY = "CTX_API_KEY"
-ENCODER_KEY = "CTX_TEXT_ENCODER_KEY"
-RERANKER_KEY = "CTX_RERANKER_KEY"
-KEYS = (API_KEY, ENCODER_KEY, RERANKER_KEY)
-_VENDORS = {"https://api.openai.com/": "OPENAI_API_KEY"}  # whose own variable is for their own address alone
-ENCODER_KEYS = (ENCODER_KEY, API_KEY, *_VENDORS.values())
-"""The variables that may hold the key of an encoder's server."""
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """`base` is what endpoints are added to, `host` what may be shown and remembered."""
+
+    base: str
+    host: str
+    loopback: bool  # it is on this machine, whatever proxy the environment names
 
 
-class Address(NamedTuple):
+class ModelAddress(NamedTuple):
     """A model and where it is served; `model` is empty where the server has but one."""
 
     model: str
@@ -45,25 +50,38 @@ class BadAddress(ValueError):  # noqa: N818  beside Address, and never seen by a
         self.hint = f"write it as {_HOW[kind]}"
 
 
+def parse_address(text: str) -> Address:
+    """Return a base address, written with or without /v1. Raise ValueError with the reason, which repeats nothing."""
+    if not text.lower().startswith(("http://", "https://")):
+        raise ValueError(f"it must begin with http:// or https://, like {EXAMPLE}")
+    try:
+        root, path = _split(text, "server")
+    except BadAddress as problem:
+        raise ValueError(f"it {problem}") from None
+    for endpoint in _ENDPOINTS:
+        path = path.removesuffix(endpoint)
+    return Address(f"{root}{path or '/v1'}", root.partition("://")[2], is_this_machine(root))
+
+
 def is_encoder_address(name: str) -> bool:
     """Whether this names an encoder by its address, well written or not."""
-    return name.startswith(f"{EMBEDDINGS}:") or name.lower().startswith(("http://", "https://"))
+    return name.startswith(f"{_EMBEDDINGS}:") or name.lower().startswith(("http://", "https://"))
 
 
-def encoder_address(name: str) -> Address:
-    """What `openai:MODEL@URL` means. The URL is the server's base, `…/v1`: a bare host gets `/v1`, and `/embeddings`
-    at the end is taken off, so that one server has one name."""
-    written = _WRITTEN.fullmatch(name.removeprefix(f"{EMBEDDINGS}:"))
-    if written is None or not written["model"] or not name.startswith(f"{EMBEDDINGS}:"):
-        raise BadAddress("needs a model and its address", EMBEDDINGS)
-    model = _checked_model(written["model"], EMBEDDINGS)
-    root, path = _split(written["url"], EMBEDDINGS)
-    return Address(model, f"{root}{path.removesuffix('/embeddings') or '/v1'}")
+def encoder_address(name: str) -> ModelAddress:
+    """Read `openai:MODEL@URL`. The URL is the server's base, `…/v1`: a bare host gets `/v1`, and `/embeddings` at the
+    end is taken off, so that one server has one name."""
+    written = _WRITTEN.fullmatch(name.removeprefix(f"{_EMBEDDINGS}:"))
+    if written is None or not written["model"] or not name.startswith(f"{_EMBEDDINGS}:"):
+        raise BadAddress("needs a model and its address", _EMBEDDINGS)
+    model = _checked_model(written["model"], _EMBEDDINGS)
+    root, path = _split(written["url"], _EMBEDDINGS)
+    return ModelAddress(model, f"{root}{path.removesuffix('/embeddings') or '/v1'}")
 
 
-def encoder_name(address: Address) -> str:
-    """The one way to write it, which an index remembers."""
-    return f"{EMBEDDINGS}:{address.model}@{address.url}"
+def encoder_name(address: ModelAddress) -> str:
+    """Return the one way to write it, which an index remembers."""
+    return f"{_EMBEDDINGS}:{address.model}@{address.url}"
 
 
 def same_encoder(name: str, written: str) -> bool:
@@ -78,8 +96,8 @@ def is_reranker_address(name: str) -> bool:
     return "://" in name
 
 
-def reranker_address(name: str) -> Address:
-    """What `URL` or `MODEL@URL` means. The URL is used as it is: servers put `/rerank` at several places."""
+def reranker_address(name: str) -> ModelAddress:
+    """Read `URL` or `MODEL@URL`. The URL is used as it is: servers put `/rerank` at several places."""
     written = _WRITTEN.fullmatch(name)
     if written is None:
         raise BadAddress("is no http or https address", "reranker")
@@ -87,38 +105,13 @@ def reranker_address(name: str) -> Address:
     root, path = _split(written["url"], "reranker")
     if not path:
         raise BadAddress("lacks the path of the address", "reranker")
-    return Address(model, f"{root}{path}")
+    return ModelAddress(model, f"{root}{path}")
 
 
 def is_this_machine(url: str) -> bool:
     """Whether an address is this machine's own, by its very text: a name that resolves to it may change."""
     host = re.match(r"https?://(\[[^]]*\]|[^:/]*)", url)
     return host is not None and (host[1] in ("localhost", "[::1]") or bool(re.fullmatch(r"127(\.\d+){3}", host[1])))
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """A key and the variable it is in, which is all that may be told of it. `withheld`: the one that is not sent."""
-
-    value: str = field(default="", repr=False)
-    variable: str = ""
-    withheld: str = ""
-
-
-def key_for(url: str, own: str) -> Key:
-    """The key to send to an address: that of its use (`own`, one of KEYS), else the common one, else the vendor's at
-    the vendor's address. The common one goes to whatever is configured, so it does not go unencrypted to another
-    machine."""
-    if os.environ.get(own):
-        return Key(os.environ[own].strip(), own)
-    if os.environ.get(API_KEY):
-        if url.startswith("https://") or is_this_machine(url):
-            return Key(os.environ[API_KEY].strip(), API_KEY)
-        return Key(withheld=API_KEY)
-    for start, variable in _VENDORS.items():
-        if url.startswith(start) and os.environ.get(variable):
-            return Key(os.environ[variable].strip(), variable)
-    return Key()
 
 
 def _checked_model(model: str, kind: str) -> str:

@@ -15,7 +15,6 @@
     │   └── OlderIndexError  1  it was written by an older ctx
     ├── EncoderUnavailable   1  a model cannot run here
     │   └── EncoderNotAllowed 1  an index asks for one that the user has not allowed
-    ├── AddressError         1  the address of a model does not answer as it should
     ├── SomaClientError      1  a memory service does not answer as it should; turns are built without it
     ├── DocumentError        1  one file cannot be read; never stops a run
     ├── OcrError             1  one image cannot be read; never stops a document
@@ -147,17 +146,6 @@ class EncoderUnavailable(CtxError):  # noqa: N818 - a state of the machine more 
 
 class EncoderNotAllowed(EncoderUnavailable):
     """An index asks for a model that the user has not allowed."""
-
-
-class AddressError(CtxError):
-    """A model that is served at an address did not answer, or answered something else than was asked for. `code` is
-    what callers tell apart: "unreachable", "busy", "timeout", "too_long", "refused" or "nonsense"; `wait` how many
-    seconds a busy one asks for."""
-
-    def __init__(self, message: str, *, code: str, hint: str = "", wait: float = 0.0) -> None:
-        super().__init__(message, hint=hint)
-        self.code = code
-        self.wait = wait
 
 
 class SomaClientError(CtxError):

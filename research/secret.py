@@ -1,7 +1,8 @@
 """Keys of model servers: where they come from, and that nothing ever shows them.
 
-A key comes from the environment (CTX_MODEL_KEY) or, if the package `keyring` is there, from the system's keyring; never
-from a file. It is a `Secret` from then on. Servers repeat keys in their errors, so whatever they say passes `scrub`.
+A key comes from the environment (a variable for each use, or CTX_API_KEY for all) or, if the package `keyring` is
+there, from the system's keyring; never from a file. It is a `Secret` from then on. Servers repeat keys in their errors,
+so whatever they say passes `scrub`.
 """
 
 from __future__ import annotations
@@ -9,15 +10,26 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, NoReturn
 
+from research.addresses import is_this_machine
 from research.errors import UsageError
 
 if TYPE_CHECKING:
     import logging
 
-KEY_VARIABLE = "CTX_MODEL_KEY"
+API_KEY, MODEL_KEY, ENCODER_KEY, RERANKER_KEY = (
+    "CTX_API_KEY",
+    "CTX_MODEL_KEY",
+    "CTX_TEXT_ENCODER_KEY",
+    "CTX_RERANKER_KEY",
+)
+_VENDORS = {"https://api.openai.com/": "OPENAI_API_KEY"}  # whose own variable is for their own address alone
+ENCODER_KEYS = (ENCODER_KEY, API_KEY, *_VENDORS.values())
+"""The variables that may hold the key of an encoder's server."""
+
 KEYRING_SERVICE = "ctx"
 
 _SHOWN = "[key]"
@@ -58,17 +70,42 @@ class Secret:
         raise TypeError("a secret is not pickled")
 
 
-def find_key(host: str, environment: Mapping[str, str] | None = None) -> Secret | None:
-    """The key for a server: CTX_MODEL_KEY, else the keyring's entry of the service `ctx` for its host; None if neither
-    has one. Raises `UsageError` for what cannot be a key, without repeating it."""
-    names = os.environ if environment is None else environment
-    value, where = names.get(KEY_VARIABLE, "").strip(), KEY_VARIABLE
-    if not value:
-        value, where = keyring_entry(host)[0].strip(), f"the keyring's entry for {host}"
-    if not value:
-        return None
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key and where it stands, which is all that may be told of it. `own` is the variable of this use alone,
+    `withheld` the one that is not sent."""
+
+    secret: Secret | None = None
+    variable: str = ""
+    own: str = MODEL_KEY
+    withheld: str = ""
+
+
+def find_key(url: str, own: str, environment: Mapping[str, str] | None = None) -> Key:
+    """Return the key for a server: that of its use (`own`), else the keyring's entry of the service `ctx` for its host,
+    else the common one, else the vendor's at the vendor's address. The common one goes to whatever is configured, so it
+    does not go unencrypted to another machine. Raise `UsageError` for what cannot be a key, without repeating it."""
+    given = os.environ if environment is None else environment
+    if given.get(own, "").strip():
+        return Key(_checked(given[own], own), own, own)
+    host = url.partition("://")[2].partition("/")[0]
+    if kept := keyring_entry(host)[0].strip():
+        where = f"the keyring's entry for {host}"
+        return Key(_checked(kept, where), where, own)
+    if given.get(API_KEY, "").strip():
+        if not url.startswith("https://") and not is_this_machine(url):
+            return Key(own=own, withheld=API_KEY)
+        return Key(_checked(given[API_KEY], API_KEY), API_KEY, own)
+    for start, variable in _VENDORS.items():
+        if url.startswith(start) and given.get(variable, "").strip():
+            return Key(_checked(given[variable], variable), variable, own)
+    return Key(own=own)
+
+
+def _checked(value: str, where: str) -> Secret:
+    value = value.strip()
     if not (value.isascii() and value.isprintable()) or " " in value:
-        raise UsageError(f"{where} holds characters that no key has", hint=f"export {KEY_VARIABLE}=… as you were given")
+        raise UsageError(f"{where} holds characters that no key has", hint="set it again, as you were given it")
     return Secret(value)
 
 

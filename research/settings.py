@@ -346,7 +346,7 @@ def _text(name: str, value: Any, where: str, rule: Rule) -> str:
 
 def _address(name: str, value: Any, where: str) -> str:
     """Whatever is wrong with it, it is not shown: it may hold a password."""
-    from research.address import EXAMPLE, parse_address
+    from research.addresses import EXAMPLE, parse_address
 
     try:
         parse_address(value if isinstance(value, str) else "")

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from research.answer.model.local import LocalModel
+from research.answer.model import LocalModel
 
 _CONNECT, _CONNECT_EX, _GETADDRINFO = socket.socket.connect, socket.socket.connect_ex, socket.getaddrinfo
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")

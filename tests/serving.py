@@ -130,7 +130,7 @@ def start_llama() -> tuple[Any, str]:
     a second. The server, which ends when nobody holds it, and its address."""
     import xllamacpp
 
-    from research.answer.model.local import find_weights
+    from research.llm.local import find_weights
 
     params = xllamacpp.CommonParams()
     params.model.path = str(find_weights())

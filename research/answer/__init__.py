@@ -11,11 +11,7 @@ if TYPE_CHECKING:
     from research.answer.check import CheckedSentence
     from research.answer.claims.statement import Reading, read
     from research.answer.confidence import confidence_of
-    from research.answer.model.client import Message, ModelClient
-    from research.answer.model.local import LOCAL
-    from research.answer.model.openai import OpenAIModel
-    from research.answer.model.refusals import Answered
-    from research.answer.model.registry import open_model
+    from research.answer.model import ModelClient, OpenAIModel, open_model
     from research.answer.prompt import Prompt
     from research.answer.quotes import differing_figures, quotes_from
     from research.answer.written import WrittenAnswer, write_answer
@@ -27,11 +23,7 @@ else:
             "check": "CheckedSentence",
             "claims.statement": "Reading read",
             "confidence": "confidence_of",
-            "model.client": "Message ModelClient",
-            "model.local": "LOCAL",
-            "model.openai": "OpenAIModel",
-            "model.refusals": "Answered",
-            "model.registry": "open_model",
+            "model": "ModelClient OpenAIModel open_model",
             "prompt": "Prompt",
             "quotes": "differing_figures quotes_from",
             "written": "WrittenAnswer write_answer",

@@ -13,19 +13,19 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from research.answer.check import HEADING, SOURCE_LIST, CheckedSentence, check_answer
-from research.answer.model.local import LOCAL, MOST_WINDOW, WINDOW
-from research.answer.model.registry import open_model
+from research.answer.model import open_model
 from research.answer.prompt import Prompt, Window, fit_prompt
 from research.answer.written import WrittenAnswer, page_pictures, write_answer
 from research.context import CitedPages, TokenCounter, item_of
 from research.errors import ModelError
+from research.llm import LOCAL, MOST_WINDOW, WINDOW
 from research.models import ResearchContext, SourceDocument
 from research.observe import NULL_RECORDER
 from research.settings import Settings
 from research.units import Structure
 
 if TYPE_CHECKING:
-    from research.answer.model.client import ModelClient
+    from research.llm import ChatModel
     from research.observe import Recorder
 
 NOT_ASKED = "not_asked"
@@ -65,7 +65,7 @@ class AnswerWriter:
         self._counter = counter or TokenCounter()
         self._with_pictures = with_pictures
         self._recorder = recorder
-        self._client: ModelClient | None = None
+        self._client: ChatModel | None = None
         self._problem: ModelError | None = None
         try:
             self._client = open_model(settings)

@@ -14,9 +14,9 @@ from functools import cache
 from math import ceil
 from pathlib import Path
 
-from research.answer.model.client import Message, Picture
 from research.context import CUT_MARK, LEAST_BODY_TOKENS, TokenCounter, message, name, plain
 from research.errors import ContextTooLongError, NothingFoundError
+from research.llm import Message, Picture
 from research.models import SourceDocument
 
 PROMPTS = Path(__file__).with_name("prompts")

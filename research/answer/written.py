@@ -9,11 +9,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from research.answer.model.client import ModelClient, Picture, Reply, Usage
-from research.answer.model.guard import LENGTH, REPETITION
 from research.answer.prompt import Prompt, Window, fit_prompt
 from research.context import TokenCounter
 from research.errors import ContextTooLongError, ModelError
+from research.llm import LENGTH, REPETITION, ChatModel, Picture, Reply, Usage
 from research.models import ResearchContext, SourceDocument
 
 MOST_PICTURES = 3
@@ -54,7 +53,7 @@ class WrittenAnswer:
 
 
 def write_answer(
-    client: ModelClient,
+    client: ChatModel,
     context: ResearchContext,
     question: str = "",
     *,
@@ -100,7 +99,7 @@ class _Writing:
 
     def __init__(
         self,
-        client: ModelClient,
+        client: ChatModel,
         sources: Sequence[SourceDocument],
         question: str,
         *,

@@ -26,11 +26,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 from weakref import WeakKeyDictionary
 
-from research.address import Address, parse_address
-from research.answer import Answered
+from research.addresses import Address, parse_address
 from research.conversation.health import BreakerState, CircuitBreaker
 from research.conversation.salience import read_candidates
 from research.errors import SomaClientError, UsageError
+from research.llm import Answered
 from research.secret import Secret, scrubbed_logs
 
 if TYPE_CHECKING:

@@ -176,8 +176,8 @@ class Summaries:
 
 def model_summarizer(model: ModelClient, max_tokens: int = 300) -> Summarizer:
     """Summaries by a language model, for `ContextBuilder(summarizer=…)`. It blocks, and is given a thread."""
-    from research.answer import Message
     from research.context import message as escaped
+    from research.llm import Message
 
     asked = (
         "Sum up this part of a conversation in a few plain sentences: names, facts, decisions, open questions. Write"

@@ -16,11 +16,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from research.addresses import ENCODER_KEY, encoder_address, encoder_name
-from research.api_client import PATIENTLY, QUICKLY, TIMEOUT, ApiClient
+from research.addresses import encoder_address, encoder_name
 from research.encoders.base import TokenCounter, fitting
 from research.encoders.minilm import MiniLMEncoder
-from research.errors import AddressError, EncoderUnavailable
+from research.errors import (
+    ContextTooLongError,
+    EncoderUnavailable,
+    ModelError,
+    ModelProtocolError,
+    ModelTimeoutError,
+    UsageError,
+)
+from research.llm import PATIENTLY, QUICKLY, model_endpoint
+from research.secret import ENCODER_KEY
 
 if TYPE_CHECKING:
     import numpy as np
@@ -87,13 +95,12 @@ class OpenAIEncoder:
         self._proved = -math.inf
         self._patient = patient
         self._batch = BATCH
-        self._client = ApiClient(
-            f"{self._address.url}/embeddings",
-            own_key=ENCODER_KEY,
-            timeout=timeout or TIMEOUT,
-            waits=PATIENTLY if patient else QUICKLY,
-        )
-        self._failed: tuple[float, AddressError] | None = None
+        url, waits = f"{self._address.url}/embeddings", PATIENTLY if patient else QUICKLY
+        try:
+            self._endpoint = model_endpoint(url, ENCODER_KEY, timeout=timeout, waits=waits)
+        except UsageError as error:  # a key that is none: what else can be searched is searched
+            raise EncoderUnavailable(error.message, hint=error.hint) from error
+        self._failed: tuple[float, ModelError] | None = None
 
     @property
     def dim(self) -> int:
@@ -105,7 +112,7 @@ class OpenAIEncoder:
         started = time.monotonic()
         try:
             answer, [vector] = self._ask([_PROBE])
-        except AddressError as error:
+        except ModelError as error:
             raise self._unavailable(error) from error
         model = answer.get("model")
         return Tried(len(vector), sketch_of(vector), str(model or ""), time.monotonic() - started)
@@ -121,7 +128,7 @@ class OpenAIEncoder:
             at += len(part)
             try:
                 found.append(self._vectors(part))
-            except AddressError as error:
+            except ModelError as error:
                 raise self._unavailable(error) from error
         return np.vstack(found)
 
@@ -161,12 +168,13 @@ class OpenAIEncoder:
 
         try:
             return self._ask(texts)[1]
-        except AddressError as error:
-            slow = error.code == "timeout" and self._patient
-            if len(texts) == 1 and error.code == "too_long" and len(texts[0]) >= _SHORTEST:
+        except ModelError as error:
+            too_long = isinstance(error, ContextTooLongError)
+            slow = isinstance(error, ModelTimeoutError) and self._patient
+            if len(texts) == 1 and too_long and len(texts[0]) >= _SHORTEST:
                 self.halved += 1
                 return self._by_halves(texts[0])
-            if len(texts) == 1 or not (slow or error.code == "too_long"):
+            if len(texts) == 1 or not (slow or too_long):
                 raise
         size = -(-len(texts) // (4 if slow else 2))
         if slow:
@@ -183,8 +191,8 @@ class OpenAIEncoder:
         for half in (text[:middle], text[middle:]):
             try:
                 vector = self._ask([half])[1]
-            except AddressError as error:
-                if error.code != "too_long" or len(half) < _SHORTEST:
+            except ModelError as error:
+                if not isinstance(error, ContextTooLongError) or len(half) < _SHORTEST:
                     raise
                 vector = self._by_halves(half)
             total += len(half) * vector
@@ -196,16 +204,15 @@ class OpenAIEncoder:
         if self._failed is not None and time.monotonic() < self._failed[0]:
             raise self._failed[1].with_traceback(None)
         try:
-            answer = self._client.post({"model": self._address.model, "input": texts})
-        except AddressError as error:
-            if not self._patient and error.code in ("timeout", "unreachable", "busy"):
+            answer = self._endpoint.post({"model": self._address.model, "input": texts})
+        except ModelError as error:
+            if not self._patient and error.code in ("timeout", "unavailable", "busy"):
                 self._failed = (time.monotonic() + _REST, error)
             raise
         matrix = self._checked(answer, len(texts))
         if self._dim and matrix.shape[1] != self._dim:
-            raise AddressError(
+            raise ModelProtocolError(
                 f"{self._address.url} now gives vectors of {matrix.shape[1]} dimensions, and not {self._dim}",
-                code="nonsense",
                 hint=self._anew,
             )
         self._dim = matrix.shape[1]
@@ -233,14 +240,11 @@ class OpenAIEncoder:
         unit: NDArray[np.float32] = (matrix / lengths).astype(np.float32)
         return unit
 
-    def _nonsense(self, what: str) -> AddressError:
-        return AddressError(
-            f"{self._address.url} {what}",
-            code="nonsense",
-            hint="see that its server serves embeddings with this model; ctx doctor tries it",
-        )
+    def _nonsense(self, what: str) -> ModelProtocolError:
+        hint = "see that its server serves embeddings with this model; ctx doctor tries it"
+        return ModelProtocolError(f"{self._address.url} {what}", hint=hint)
 
-    def _unavailable(self, error: AddressError) -> EncoderUnavailable:
+    def _unavailable(self, error: ModelError) -> EncoderUnavailable:
         return EncoderUnavailable(error.message, hint=error.hint)
 
 

@@ -13,18 +13,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from research.addresses import (
-    ENCODER_KEY,
-    RERANKER_KEY,
     encoder_address,
     is_encoder_address,
     is_reranker_address,
     is_this_machine,
-    key_for,
+    parse_address,
     reranker_address,
 )
 from research.errors import CtxError, UsageError
 from research.lazy import switch_off
 from research.reports import Check, Contact, Status
+from research.secret import ENCODER_KEY, RERANKER_KEY, find_key
 from research.settings import Settings
 from research.store import check_sqlite, guarded
 
@@ -190,8 +189,6 @@ def contacts(settings: Settings, status: Status) -> tuple[Contact, ...]:
     if is_reranker_address(settings.reranker):
         found.append(Contact(_RERANKER, reranker_address(settings.reranker).url))
     if settings.model and settings.model != _LOCAL and settings.model_url:
-        from research.address import parse_address
-
         found.append(Contact(_MODEL, parse_address(settings.model_url).base))
     if os.environ.get("SA01_SOMA_BASE_URL", "").strip():  # hears of turns alone: ctx turn, and those of a server
         from research.conversation import SomaSettings
@@ -265,6 +262,6 @@ def _model(settings: Settings) -> Iterator[Check]:
 
 
 def _in_the_clear(use: str, url: str, own: str) -> Iterator[Check]:
-    key = key_for(url, own)
-    if key.value and url.startswith("http:") and not is_this_machine(url):
+    key = find_key(url, own)
+    if key.secret and url.startswith("http:") and not is_this_machine(url):
         yield Check(use, "warning", f"the key in {key.variable} goes unencrypted to {url}", "take an https address")

@@ -433,7 +433,7 @@ class Index(View):
 
     def _sendable(self, context: ResearchContext) -> ResearchContext:
         """A context as the model that the settings name may get it."""
-        from research.answer import LOCAL
+        from research.llm import LOCAL
 
         return context if self.settings.model == LOCAL else self.access.without_unsendable(context)
 

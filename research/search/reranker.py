@@ -16,8 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from research.addresses import RERANKER_KEY, is_reranker_address, reranker_address
-from research.api_client import TIMEOUT, ApiClient
+from research.addresses import is_reranker_address, reranker_address
 from research.encoders import (
     allow_torchvision,
     check_files,
@@ -28,9 +27,11 @@ from research.encoders import (
     usable_cores,
     without_surrogates,
 )
-from research.errors import AddressError, CtxError, EncoderUnavailable
+from research.errors import CtxError, EncoderUnavailable, ModelProtocolError, ModelRefusedError
+from research.llm import model_endpoint
 from research.models import Item, LegScore, Question, Ref
 from research.search.legs import Chosen, Ranked, Reranked
+from research.secret import RERANKER_KEY
 from research.store import get_pages_with_text
 from research.text import embedding_text
 
@@ -46,16 +47,16 @@ class RerankApi:
 
     def __init__(self, name: str, *, timeout: float = 0.0) -> None:
         self._address = reranker_address(name)
-        self._client = ApiClient(self._address.url, own_key=RERANKER_KEY, timeout=timeout or TIMEOUT)
+        self._endpoint = model_endpoint(self._address.url, RERANKER_KEY, timeout=timeout)
 
     def score(self, question: str, texts: Sequence[str]) -> list[float]:
         named = {"model": self._address.model} if self._address.model else {}
         try:
-            answer = self._client.post({**named, "query": question, "documents": list(texts)})
-        except AddressError as error:
-            if error.code != "refused" or _NO_TEXTS not in error.message:
+            answer = self._endpoint.post({**named, "query": question, "documents": list(texts)})
+        except ModelRefusedError as error:
+            if _NO_TEXTS not in error.message:
                 raise
-            answer = self._client.post({"query": question, "texts": list(texts)})
+            answer = self._endpoint.post({"query": question, "texts": list(texts)})
         return self._checked(answer, len(texts))
 
     def _checked(self, answer: Any, count: int) -> list[float]:
@@ -72,10 +73,8 @@ class RerankApi:
             raise self._nonsense(f"gives {len(pairs)} scores for {count} texts, or not each of them once")
         return [scores[index] for index in range(count)]
 
-    def _nonsense(self, what: str) -> AddressError:
-        return AddressError(
-            f"{self._address.url} {what}", code="nonsense", hint="see that its server serves a reranker"
-        )
+    def _nonsense(self, what: str) -> ModelProtocolError:
+        return ModelProtocolError(f"{self._address.url} {what}", hint="see that its server serves a reranker")
 
 
 _BATCH = 32
@@ -286,8 +285,6 @@ class PageReranker:
 
     def _permitted(self, question: Question, items: Sequence[Item]) -> set[str]:
         """Refs of those whose text the model may be sent, if it is at an address; the others keep their places."""
-        from research.addresses import is_reranker_address
-
         refs = [str(item.ref) for item in items]
         unbound = question.sendable is None or not is_reranker_address(self._model)
         return set(refs) if unbound or question.sendable is None else set(question.sendable(refs))

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 from starlette.responses import Response
 
 from research.errors import (
-    AddressError,
     BusyError,
     CtxError,
     EncoderUnavailable,
@@ -125,6 +124,5 @@ _OURS: tuple[tuple[type[CtxError], int, str, str], ...] = (
     (IndexUnusableError, 503, "The index cannot be used", "index-unusable"),
     (UntrustedError, 503, "The index is not trusted", "untrusted"),
     (EncoderUnavailable, 503, "A model cannot run", "encoder-unavailable"),
-    (AddressError, 502, "A model does not answer", "model-unavailable"),
     (ModelError, 502, "The model wrote no answer", "model"),
 )

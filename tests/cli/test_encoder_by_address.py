@@ -131,7 +131,7 @@ def test_the_whole_round_with_a_real_server(command: Command, llama: str, tmp_pa
         refused = ran("ask", "herring prices", "--json", "--debug", CTX_API_KEY=wrong)
         assert (refused.code, legs_of(refused)) == (0, WITHOUT)
         assert refused.document["sources"][0]["page"] == 1
-        assert "HTTP 401" in refused.err
+        assert "answered 401" in refused.err
         assert "sk-wrong" not in refused.out + refused.err
     stopped = ran("ingest", "docs", "--json", "--debug", CTX_API_KEY="sk-wrong-key-0987", CTX_TEXT_ENCODER="default")
     assert stopped.code == 0, "another encoder needs no key"

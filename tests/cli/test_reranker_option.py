@@ -67,7 +67,9 @@ def test_one_that_is_down_is_told_and_changes_nothing(
     monkeypatch.delenv("CTX_RERANKER")
     assert (down.code, down.document["sources"]) == (0, plain.document["sources"])
     [note] = down.document["coverage"]["notes"]
-    assert note.startswith(f"the reranker failed ({server.url}/rerank answers HTTP 401: wrong: Bearer …)")
+    assert note.startswith(
+        f"the reranker failed ({server.url}/rerank does not accept the key ({server.url}/rerank answered 401: wrong: "
+    )
     assert f"ctx: note: {note}" in down.err
     assert KEY not in down.out + down.err
     doctor = call("doctor", "--index", str(filled))
@@ -75,8 +77,8 @@ def test_one_that_is_down_is_told_and_changes_nothing(
     monkeypatch.setenv("CTX_RERANKER", f"{server.url}/rerank")
     doctor = call("doctor", "--index", str(filled))
     assert (
-        f"warn\treranker\t{server.url}/rerank answers HTTP 401: wrong: Bearer …\tsee that CTX_RERANKER_KEY"
-        in doctor.out
+        f"warn\treranker\t{server.url}/rerank does not accept the key ({server.url}/rerank answered 401: wrong: Bearer"
+        " [key])\tsee that CTX_RERANKER_KEY" in doctor.out
     )
     assert KEY not in doctor.out + doctor.err
     status = call("status", "--json", "--index", str(filled))

@@ -45,7 +45,7 @@ def test_ask_loads_only_what_a_question_needs(filled: Path) -> None:
     assert not [name for name in loaded if name.startswith(("research.answer.model", "research.answer.claims"))]
     assert not loaded & {"cli.answer", "research.answer.answering", "research.address", "research.secret"}
     # Nobody named a model at an address, or one that reranks.
-    assert not loaded & {"research.addresses", "research.api_client", "research.search.reranker", "httpx"}
+    assert not loaded & {"research.addresses", "research.llm.endpoint", "research.search.reranker", "httpx"}
     # Nobody was told anything.
     assert not [name for name in loaded if "memor" in name and name.startswith(("research", "cli"))]
     assert not [name for name in loaded if name.startswith("research.conversation")]

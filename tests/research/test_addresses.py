@@ -5,17 +5,16 @@ from __future__ import annotations
 import pytest
 
 from research.addresses import (
-    API_KEY,
-    ENCODER_KEY,
     BadAddress,
     encoder_address,
     encoder_name,
     is_this_machine,
-    key_for,
+    parse_address,
     reranker_address,
     same_encoder,
 )
 from research.errors import UsageError
+from research.secret import API_KEY, ENCODER_KEY, MODEL_KEY, Secret, find_key
 from research.settings import load_settings, misspelt_variables
 
 OPENAI = "https://api.openai.com/v1"
@@ -105,31 +104,79 @@ def test_a_wrong_address_of_a_reranker_is_told(written: str) -> None:
     assert "/rerank" in told.value.hint
 
 
+def value_of(url: str, own: str = ENCODER_KEY) -> str:
+    found = find_key(url, own).secret
+    return found.reveal() if isinstance(found, Secret) else ""
+
+
 def test_the_common_key_goes_encrypted_or_nowhere_far(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(API_KEY, "common")
     monkeypatch.setenv("OPENAI_API_KEY", "vendor")
     for url in (OPENAI, "https://elsewhere/v1", "http://localhost:1/v1", "http://127.0.0.1/v1", "http://[::1]/v1"):
-        assert key_for(url, ENCODER_KEY).value == "common"
+        assert value_of(url) == value_of(url, MODEL_KEY) == "common"
     for url in ("http://elsewhere/v1", "http://localhost.evil/v1", "http://127.0.0.1.evil/v1", "http://10.0.0.1/v1"):
-        found = key_for(url, ENCODER_KEY)
-        assert (found.value, found.withheld) == ("", API_KEY)
+        assert (value_of(url), find_key(url, ENCODER_KEY).withheld) == ("", API_KEY)
         assert not is_this_machine(url)
     monkeypatch.setenv(ENCODER_KEY, "own")
     for url in (OPENAI, "http://elsewhere/v1", "http://localhost/v1"):
-        assert (key_for(url, ENCODER_KEY).value, key_for(url, ENCODER_KEY).variable) == ("own", ENCODER_KEY)
+        assert (value_of(url), find_key(url, ENCODER_KEY).variable) == ("own", ENCODER_KEY)
 
 
 def test_a_vendors_key_goes_to_the_vendor_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "vendor")
-    assert key_for(OPENAI, ENCODER_KEY).value == "vendor"
+    assert value_of(OPENAI) == "vendor"
     for url in ("http://api.openai.com/v1", "https://api.openai.com.evil/v1", "http://localhost/v1", "https://h/v1"):
-        assert key_for(url, ENCODER_KEY).value == ""
+        assert value_of(url) == ""
 
 
 def test_a_key_is_no_setting_and_shows_itself_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(API_KEY, SECRET)
-    assert SECRET not in repr(key_for(OPENAI, ENCODER_KEY))
+    assert SECRET not in repr(find_key(OPENAI, ENCODER_KEY))
     assert misspelt_variables({API_KEY: "x", ENCODER_KEY: "x", "CTX_RERANKER_KEY": "x"}) == {}
     with pytest.raises(UsageError) as told:
         load_settings({"api_key": SECRET}, environment={})
     assert SECRET not in f"{told.value.message}{told.value.hint}"
+
+
+@pytest.mark.parametrize(
+    ("text", "base", "host", "loopback"),
+    [
+        ("http://127.0.0.1:11434", "http://127.0.0.1:11434/v1", "127.0.0.1:11434", True),
+        ("http://localhost:8080/", "http://localhost:8080/v1", "localhost:8080", True),
+        ("http://[::1]:8080/v1", "http://[::1]:8080/v1", "[::1]:8080", True),
+        ("https://API.Example.com/v1/", "https://api.example.com/v1", "api.example.com", False),
+        ("https://host/api/v1/chat/completions", "https://host/api/v1", "host", False),
+        ("https://host/v1beta/openai/", "https://host/v1beta/openai", "host", False),
+        ("http://192.168.1.5:8000", "http://192.168.1.5:8000/v1", "192.168.1.5:8000", False),
+    ],
+)
+def test_what_is_called(text: str, base: str, host: str, loopback: bool) -> None:
+    address = parse_address(text)
+    assert (address.base, address.host, address.loopback) == (base, host, loopback)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "llama",
+        "localhost:11434",
+        "ftp://host/v1",
+        "file:///etc/passwd",
+        "http://",
+        "http://host:port",
+        "http://host:99999",
+        "http://[::1",
+        "http://host/v1?api-key=hunter2",
+        "http://host/v1#hunter2",
+        "http://user:hunter2@host/v1",
+        "http://hunter2@host/v1",
+        "http://ho st/hunter2",
+        "http://host/\nhunter2",
+    ],
+)
+def test_what_is_refused_is_not_repeated(text: str) -> None:
+    with pytest.raises(ValueError, match=r"^it ") as caught:
+        parse_address(text)
+    assert "hunter2" not in str(caught.value)
+    assert caught.value.__cause__ is None

@@ -13,7 +13,7 @@ from research.errors import CtxError
 ROOT = Path(__file__).parent.parent.parent
 KINDS = [kind for kind in vars(errors).values() if inspect.isclass(kind) and issubclass(kind, CtxError)]
 # What some kinds need beyond a message and a hint.
-MORE = {"AddressError": {"code": "refused"}, "DocumentError": {"code": "damaged"}}
+MORE = {"DocumentError": {"code": "damaged"}}
 
 _BRANCH = re.compile(r"^ {4}(?P<stem>[│ ]*(?:[├└]── )?)(?P<name>[A-Z]\w+) +(?P<code>\d+)  \S")
 _CLASS = re.compile(r"^ *class (\w+)\(([^()]*)\):", re.MULTILINE)

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from research.errors import UsageError
-from research.secret import KEY_VARIABLE, Secret, find_key, scrub, scrubbed_logs
+from research.secret import MODEL_KEY, Secret, find_key, scrub, scrubbed_logs
 from tests.pace import draws
 
 KEY = "sk-live-0123456789abcdefghij/+="
@@ -55,20 +55,23 @@ def test_no_way_to_show_it_by_accident() -> None:
     assert asdict(holder)["key"].reveal() == secret.reveal() == KEY
 
 
+def of_host(host: str, **environment: str) -> str:
+    found = find_key(f"https://{host}/v1", MODEL_KEY, environment).secret
+    return found.reveal() if found else ""
+
+
 def test_the_key_is_the_environments() -> None:
-    assert find_key("host", {}) is None
-    assert find_key("host", {KEY_VARIABLE: " "}) is None
-    found = find_key("host", {KEY_VARIABLE: f" {KEY}\n"})
-    assert found is not None
-    assert found.reveal() == KEY
+    assert of_host("host") == of_host("host", CTX_MODEL_KEY=" ") == ""
+    assert of_host("host", CTX_MODEL_KEY=f" {KEY}\n") == KEY
+    assert of_host("host", CTX_MODEL_KEY=KEY, CTX_API_KEY="sk-common") == KEY, "that of a use before the common one"
 
 
 @pytest.mark.parametrize("wrong", ["sk-one\nX-Other: header", "sk one", "sk-schlüssel", "sk-\x00"])
 def test_what_cannot_be_a_key_is_refused_without_a_word_of_it(wrong: str) -> None:
     with pytest.raises(UsageError) as caught:
-        find_key("host", {KEY_VARIABLE: wrong})
+        find_key("https://host/v1", MODEL_KEY, {MODEL_KEY: wrong})
     told = "".join(traceback.format_exception(caught.value)) + caught.value.hint
-    assert KEY_VARIABLE in told
+    assert MODEL_KEY in told
     assert wrong[:3] not in told
 
 
@@ -83,13 +86,9 @@ def test_the_systems_keyring_is_asked_where_there_is_one(tmp_path: Path, monkeyp
     _keyring(tmp_path, f"def get_password(service, name): return {{('ctx', 'api.host'): {KEY!r}}}.get((service, name))")
     monkeypatch.syspath_prepend(tmp_path)
     _forget_keyring(monkeypatch)
-    found = find_key("api.host", {})
-    assert found is not None
-    assert found.reveal() == KEY
-    assert find_key("other.host", {}) is None
-    mine = find_key("api.host", {KEY_VARIABLE: "sk-mine"})
-    assert mine is not None
-    assert mine.reveal() == "sk-mine", "who says it now means it"
+    assert of_host("api.host") == of_host("api.host", CTX_API_KEY="sk-common") == KEY
+    assert of_host("other.host") == ""
+    assert of_host("api.host", CTX_MODEL_KEY="sk-mine") == "sk-mine", "who says it now means it"
 
 
 def test_a_locked_keyring_has_no_key(
@@ -98,7 +97,7 @@ def test_a_locked_keyring_has_no_key(
     _keyring(tmp_path, "from keyring.errors import KeyringError\ndef get_password(*_): raise KeyringError('locked')")
     monkeypatch.syspath_prepend(tmp_path)
     _forget_keyring(monkeypatch)
-    assert find_key("api.host", {}) is None
+    assert of_host("api.host") == ""
     assert "the keyring cannot be read" in caplog.text
 
 

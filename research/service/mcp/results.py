@@ -25,7 +25,6 @@ from typing import Any, Literal, TypeVar, get_args
 from research import __version__
 from research.context import TokenCounter
 from research.errors import (
-    AddressError,
     BusyError,
     CtxError,
     EncoderUnavailable,
@@ -212,7 +211,6 @@ _UNSAID: tuple[tuple[type[CtxError], str, str], ...] = (
     (IndexUnusableError, "the index cannot be used now", DOCTOR),
     (UntrustedError, "the index is not trusted", "ask the user to run: ctx status"),
     (EncoderUnavailable, "a model that the index needs cannot run", "ask the user to run: ctx doctor"),
-    (AddressError, "a model that the index needs does not answer", DOCTOR),
 )
 
 

@@ -17,7 +17,7 @@ from research.store.catalog.pages import batched, placeholders
 from research.store.catalog.reader import Reader, Writer, count_up, put_rows
 
 CLASSIFICATIONS = ("Public", "Internal", "Confidential", "Restricted")  # the strictest last
-NAMES = ("classification", "status", "module", "project")
+NAMES: tuple[str, ...] = ("classification", "status", "module", "project")
 ORIGINS = ("user", "mark")
 PATH, TAG = "path:", "tag:"
 SEQUENCE = "labels_seq"

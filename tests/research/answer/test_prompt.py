@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from research.answer.model.client import Picture
 from research.answer.prompt import (
     MARGIN,
     PICTURE_TOKENS,
@@ -24,6 +23,7 @@ from research.answer.prompt import (
 from research.context import TokenCounter
 from research.errors import ContextTooLongError, NothingFoundError
 from research.index import Index
+from research.llm import Picture
 from tests.pace import draws
 from tests.research.answer.making import source
 

@@ -13,16 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from research.answer.model.exchange import Patience
-from research.answer.model.openai import OpenAIModel
-from research.answer.model.registry import open_model
+from research.answer.model import OpenAIModel, open_model
 from research.answer.written import WrittenAnswer, page_pictures, write_answer
 from research.errors import ModelError, NothingFoundError
+from research.llm import Patience
 from research.models import ResearchContext
 from research.settings import Settings
 from tests.loopback import Call, Serving, SmallServer
 from tests.research.answer.making import context, source
-from tests.research.answer.model.asking import ASK, KEY, QUICK
+from tests.research.llm.asking import ASK, KEY, QUICK
 
 PAGE = "Staff with a year of service get 18 weeks of leave. " + "The office opens at nine and closes at five. " * 30
 CONTEXT = context(source("Staff get 18 weeks of leave."), source("Contractors get none.", page=4))

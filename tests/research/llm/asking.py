@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from research.answer.model.client import Message
-from research.answer.model.exchange import Patience
-from research.answer.model.openai import OpenAIModel
+from research.answer.model import OpenAIModel
 from research.errors import ModelError
+from research.llm import Message, Patience
 from research.secret import Secret
 from tests.loopback import SmallServer
 
 ASK = (Message("user", "How long?"),)
-QUICK = Patience(connect=5, first_token=20, between_tokens=20, total=60, backoff=0.001)
+QUICK = Patience(connect=5, first_token=20, between_tokens=20, total=60, waits=(0.001, 0.002))
 KEY = "sk-live-0123456789abcdefghij"
 
 

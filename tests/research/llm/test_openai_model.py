@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from research.answer.model.client import Message
 from research.errors import (
     ModelRefusedError,
 )
+from research.llm import Message
 from tests.loopback import Call, Serving
-from tests.research.answer.model.asking import ASK, KEY, caught, client
+from tests.research.llm.asking import ASK, KEY, caught, client
 
 
 def test_a_reply_streams_and_tells_how_it_ended(serving: Serving) -> None:
@@ -169,7 +169,7 @@ def test_one_client_for_many_threads(serving: Serving) -> None:
 
 
 def test_pictures_come_after_the_text(serving: Serving, tmp_path: Path) -> None:
-    from research.answer.model.client import Picture
+    from research.llm import Picture
 
     server = serving(lambda call: call.reply("A chart."))
     with client(server) as model:
