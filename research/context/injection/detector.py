@@ -14,14 +14,16 @@ thereby safe.
 from __future__ import annotations
 
 import re
+import tomllib
 import unicodedata
 from collections.abc import Iterator
 from functools import cache, lru_cache
 from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
 
 from research.context.injection.folding import IGNORED, decoded, fold, joined
 from research.context.injection.headers import forges_header
-from research.context.injection.rules import COMMON, DESCRIPTIONS, ENOUGH, RULES, STARTS, Rule
 from research.context.injection.words import BREAK, LETTER, class_symbols, kind, kinds_of, symbols
 
 BEGIN = "!"
@@ -68,6 +70,18 @@ VERSION = 2
 """The version of all these rules. Signals that other rules have found are found anew when a page is read."""
 
 _SIGNALS = ("forged_header", "addresses_model", "chat_markup", "hidden_characters")
+
+
+class Rule(NamedTuple):
+    weight: int
+    pattern: str
+
+
+_TABLE = tomllib.loads(Path(__file__).with_name("rules.toml").read_text("utf-8"))
+_STARTS: str = _TABLE["starts"]
+_DESCRIPTIONS: list[str] = _TABLE["descriptions"]
+RULES = tuple(Rule(int(line[0]), line[2:]) for line in _TABLE["rules"].splitlines() if line[:1].isdigit())
+_ENOUGH = 3
 
 
 def packed_signals(text: str) -> int:
@@ -122,7 +136,7 @@ def _is_enough(found: list[tuple[int, int, str]]) -> bool:
             if start - place > _NEAR:
                 break
             near[rule] = weight
-            if sum(near.values()) >= ENOUGH:
+            if sum(near.values()) >= _ENOUGH:
                 return True
     return False
 
@@ -146,14 +160,14 @@ def _hits(line: str) -> Iterator[tuple[int, int, str]]:
     place = 0
     for sentence in line.split(BREAK):
         if tried := _rules_for(kinds_of(sentence)):
-            marked = _pattern(STARTS).sub(rf"\g<0>{BEGIN}", BREAK + sentence)
+            marked = _pattern(_STARTS).sub(rf"\g<0>{BEGIN}", BREAK + sentence)
             matches = []
             for rule in tried:
                 if len(sentence) <= _SHORT or not rule.pattern.startswith(_COMPANY):
                     match = _pattern(rule.pattern).search(marked)
                     if match is not None:
                         matches.append((rule, match))
-            less = any(_pattern(description).search(marked) for description in DESCRIPTIONS) if matches else 0
+            less = any(_pattern(description).search(marked) for description in _DESCRIPTIONS) if matches else 0
             for rule, match in _counted(matches):
                 if rule.weight > less:
                     yield place + match.start(), rule.weight - less, rule.pattern
@@ -191,9 +205,10 @@ def _rules_for(present: int) -> list[Rule]:
 def _rules_by_key() -> dict[int, list[tuple[int, Rule]]]:
     """The rules with the classes they cannot do without, by the one of these that is seldom met."""
     found: dict[int, list[tuple[int, Rule]]] = {}
+    common = _TABLE["common"].split()
     for rule in RULES:
         names = _needed(rule.pattern)
-        key = next((name for name in names if name not in COMMON), names[0])
+        key = next((name for name in names if name not in common), names[0])
         found.setdefault(kind(key), []).append((sum(map(kind, set(names))), rule))
     return found
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from research.context.injection.detector import gives_orders, signals_of
+from research.context.injection.detector import RULES, gives_orders, signals_of
 from research.context.injection.folding import fold
-from research.context.injection.rules import RULES
 from tests.research.context.injection import attacks, near_misses, rounds
 
 PAGE = (
