@@ -16,18 +16,13 @@ estimated too small is filled in a further round, and what would go above the li
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from research.context.escape import page_text
-from research.context.page_breaks import continuation
+from research.context.excerpt import NO_LIMIT, Excerpt, Section
 from research.context.tokens import RunningCount, TokenCounter
 from research.models import Extent, Item
-from research.units import Unit
-
-CUT_MARK = "[…]"
 
 LEAST_BODY_TOKENS = 16
 """A cut item must still say something: with fewer tokens than this it is dropped instead."""
@@ -37,10 +32,8 @@ _HEADING_TOKENS = 8  # of a section
 _NOTE_TOKENS = 16  # below an item that was cut: where the rest is
 _MARK_TOKENS = 3  # a mark and the line break or blank that it brings
 _LONGEST_TOKEN = 64  # characters; a text so many times longer than the room is not counted to learn that it is too long
-_NOT_WORTH_A_MARK = 16  # characters: what is left out is as short as the marks for it
 _ROUNDS = 3  # of growth with what an exact count has left
 _ENOUGH = 8  # characters a token, more than text of any language has
-_NO_LIMIT = 10**9
 _WORD_END = re.compile(r"(?<=\S)(?=\s)")
 
 
@@ -137,130 +130,6 @@ def allotted(weights: Mapping[str, float], needs: Mapping[str, float], total: fl
     return {**dict.fromkeys(weights, 0.0), **given}
 
 
-@dataclass(slots=True, eq=False)
-class _Section:
-    """What a section was given and may still use, and the most that one item of it may take."""
-
-    given: float = _NO_LIMIT
-    left: float = _NO_LIMIT
-    cap: int = _NO_LIMIT
-    used: float = 0.0
-    full: bool = False  # its next item did not fit
-
-
-@dataclass(slots=True, eq=False)
-class _Page:
-    """An item while it grows: the units of its text, and which of them are kept."""
-
-    item: Item
-    text: str  # with forged marks made harmless
-    units: list[Unit]
-    best: range  # the units of its best passage
-    others: list[range]  # and of the others
-    section: _Section
-    carry: str = ""  # how its last sentence ends on the next page
-    room: int = _NO_LIMIT  # what it may still take
-    costs: dict[int, int] = field(default_factory=dict)  # of its units, as far as they are known
-    kept: set[int] = field(default_factory=set)
-    headers: set[int] = field(default_factory=set)  # the kept units that are the headers of tables
-    clip: int | None = None  # where the last kept unit is cut, if it did not fit whole
-
-    @property
-    def whole(self) -> bool:
-        return self.clip is None and len(self.kept) == len(self.units)
-
-    def header_of(self, index: int) -> range:
-        """The units of the header that a row stands under."""
-        header = self.units[index].header
-        if header is None:
-            return range(0)
-        first = bisect_left(self.units, header[0], key=lambda unit: unit.start)
-        return range(first, bisect_left(self.units, header[1], key=lambda unit: unit.start))
-
-    def block_of(self, units: range) -> range:
-        """The paragraphs, lists or tables in which these units stand."""
-        first, last = self.units[units[0]].block, self.units[units[-1]].block
-        return range(
-            bisect_left(self.units, first, key=lambda unit: unit.block),
-            bisect_right(self.units, last, key=lambda unit: unit.block),
-        )
-
-    def section_of(self, units: range) -> range:
-        """Outwards from these units as long as the section is theirs."""
-        start, stop = units.start, units.stop
-        while start > 0 and self.units[start - 1].section == self.units[units.start].section:
-            start -= 1
-        while stop < len(self.units) and self.units[stop].section == self.units[units[-1]].section:
-            stop += 1
-        return range(start, stop)
-
-    def body(self, *, carry: bool) -> str:
-        """The text with its marks. `carry`: it goes on to the next page's first sentence end."""
-        if self.whole:
-            return f"{self.text.rstrip()}{self.carry}" if carry else self.text
-        parts: list[str] = []
-        last = -1
-        for run in self._runs():
-            parts += [self._mark(last, run.start), self.text[self._start(run.start) : self._end(run)]]
-            last = run[-1]
-        if carry:
-            parts.append(self.carry)
-        elif self.clip is not None or last < len(self.units) - 1:
-            parts.append(self._end_mark(last))
-        return "".join(parts)
-
-    def _runs(self) -> Iterator[range]:
-        """Neighbours among the kept units. A heading at the end of a run promises what does not follow: it goes."""
-        kept = sorted(self.kept)
-        start = 0
-        for at in range(1, len(kept) + 1):
-            if at < len(kept) and kept[at] == kept[at - 1] + 1:
-                continue
-            first, stop = kept[start], kept[at - 1] + 1
-            while stop > first and stop < len(self.units) and self._promises(stop - 1):
-                stop -= 1
-            if stop > first:
-                yield range(first, stop)
-            start = at
-
-    def _promises(self, index: int) -> bool:
-        return self.units[index].kind == "heading" and index not in self.best
-
-    def _start(self, index: int) -> int:
-        return self.units[index].start if index else 0
-
-    def _end(self, run: range) -> int:
-        last = run[-1]
-        if self.clip is not None and last == max(self.kept):
-            return self.clip
-        if last == len(self.units) - 1:
-            return len(self.text.rstrip())
-        end = self.units[last].end
-        if last in self.headers:  # with the rule below it
-            end += len(self.text[end : self.units[last + 1].start].rstrip())
-        return end
-
-    def _mark(self, before: int, after: int) -> str:
-        """What stands for the units between these two: in a line of its own, unless it parts sentences."""
-        if after == 0:
-            return ""
-        if before < 0:
-            return f"{CUT_MARK}{self._gap(after - 1)}"
-        if self.units[before].block != self.units[after].block:
-            return f"\n\n{CUT_MARK}\n\n"
-        gap = self._gap(before)
-        return f"{gap}{CUT_MARK}{gap}"
-
-    def _end_mark(self, last: int) -> str:
-        inside = self.clip is not None  # a sentence is cut, not what follows it
-        return f"{' ' if inside else self._gap(last)}{CUT_MARK}"
-
-    def _gap(self, index: int) -> str:
-        """What parts a unit from the next: sentences of one paragraph share its line."""
-        left, right = self.units[index : index + 2]
-        return " " if left.block == right.block and left.kind == right.kind == "sentence" else "\n"
-
-
 class _Growth:
     """The budget, and the items that grow in it."""
 
@@ -281,9 +150,9 @@ class _Growth:
         self._plan = plan
         self._whole = whole
         self._left = max_tokens
-        self._pages: list[_Page] = []
-        self._steps: list[tuple[_Page, list[int]]] = []  # what was kept, in order, to be taken back
-        self._sections: dict[str, _Section] = {}
+        self._pages: list[Excerpt] = []
+        self._steps: list[tuple[Excerpt, list[int]]] = []  # what was kept, in order, to be taken back
+        self._sections: dict[str, Section] = {}
         if plan is not None and items:
             self._share(plan)
 
@@ -299,10 +168,7 @@ class _Growth:
 
     def everything(self) -> Fitted | None:
         """All items whole, if there is room. Nothing is cut up for that."""
-        self._pages = [
-            _Page(item, page_text(item.text), [], range(0), [], self._section(item), self._carry(item))
-            for item in self._items
-        ]
+        self._pages = [Excerpt.uncut(item, self._section(item), whole=self._whole) for item in self._items]
         fitted, over = self._fitted()
         return None if over else fitted
 
@@ -327,7 +193,7 @@ class _Growth:
             if id(item) not in shown:
                 waiting.setdefault(self._plan.section_of(item), []).append(item)
         for section in self._sections.values():
-            section.left = _NO_LIMIT
+            section.left = NO_LIMIT
         while waiting:
             name = max(waiting, key=lambda name: self._sections[name].given - self._sections[name].used)
             section, items = self._sections[name], waiting[name]
@@ -394,7 +260,7 @@ class _Growth:
             flowed = allotted(weights, needs, room)
             given = {name: max(given[name], flowed[name]) for name in weights}
         caps = self._caps(given)
-        self._sections = {name: _Section(flowed[name], flowed[name], int(caps[name])) for name in weights}
+        self._sections = {name: Section(flowed[name], flowed[name], int(caps[name])) for name in weights}
 
     def _caps(self, given: Mapping[str, float]) -> dict[str, float]:
         """The most of one item, by what its source has, of which several sections may tell."""
@@ -416,26 +282,15 @@ class _Growth:
             return 0
         return self._counter.count(self._renderer.joint(None, self._items[0]) + self._renderer.end(self._items))
 
-    def _section(self, item: Item) -> _Section:
+    def _section(self, item: Item) -> Section:
         if self._plan is None:
-            return self._sections.setdefault("", _Section())
+            return self._sections.setdefault("", Section())
         return self._sections[self._plan.section_of(item)]
 
-    def _carry(self, item: Item) -> str:
-        return "" if self._whole else continuation(item)
+    def _page(self, item: Item) -> Excerpt:
+        return Excerpt.of(item, self._section(item), whole=self._whole)
 
-    def _page(self, item: Item) -> _Page:
-        text, units = page_text(item.text), item.units  # which stay in place: it is as long as before
-        if not units and text.strip():  # nothing but markup
-            units = [Unit(0, len(text), "line", 0, 0)]
-        spans = [] if self._whole else [(each.start, each.end) for each in item.passages if each.end > each.start]
-        parts = [part for part in (_overlapping(units, start, end) for start, end in spans) if part]
-        best = parts[0] if parts else range(len(units)) if self._whole else _beginning(units)
-        if best and len(text) - (units[best[-1]].end - units[best[0]].start) <= _NOT_WORTH_A_MARK:
-            best = range(len(units))
-        return _Page(item, text, units, best, parts[1:], self._section(item), self._carry(item))
-
-    def _begun(self, page: _Page) -> bool:
+    def _begun(self, page: Excerpt) -> bool:
         """Keep an item's best passage, or as much of it as there is room for."""
         section = page.section
         bare = replace(page.item, text="")
@@ -447,7 +302,7 @@ class _Growth:
         if head + parting > self._left or head > section.left:
             return False
         self._left -= parting
-        page.room = _NO_LIMIT if self._plan is None else max(section.cap, head + _LEAST_CAP + _NOTE_TOKENS)
+        page.room = NO_LIMIT if self._plan is None else max(section.cap, head + _LEAST_CAP + _NOTE_TOKENS)
         self._pay(page, head)
         self._pages.append(page)
         marks = _MARK_TOKENS * ((page.best.start > 0) + (page.best.stop < len(page.units)))
@@ -459,39 +314,39 @@ class _Growth:
         self._left += parting
         return False
 
-    def _before(self, page: _Page) -> Item | None:
+    def _before(self, page: Excerpt) -> Item | None:
         """What an item will stand below, as far as that matters for what stands between them."""
         if self._plan is None:
             return self._pages[-1].item if self._pages else None
         same = (other.item for other in self._pages if other.section is page.section)
         return next(same, self._pages[-1].item if self._pages else None)
 
-    def _take_back(self, page: _Page, units: Collection[int]) -> None:
+    def _take_back(self, page: Excerpt, units: Collection[int]) -> None:
         page.kept.difference_update(units)
         page.headers &= page.kept
         if page.kept.isdisjoint(page.best):
             self._pages = [other for other in self._pages if other is not page]
 
-    def _shorten(self, page: _Page) -> None:
+    def _shorten(self, page: Excerpt) -> None:
         """By its last words that are not those it was found for."""
         outside = page.kept.difference(page.best)
         self._take_back(page, [max(outside or page.kept)])
 
-    def _growing(self) -> Iterator[_Page]:
+    def _growing(self) -> Iterator[Excerpt]:
         for page in self._pages:
             if page.clip is None and not page.whole:
                 yield page
 
-    def _room(self, page: _Page) -> int:
+    def _room(self, page: Excerpt) -> int:
         return int(min(self._left, page.section.left, page.room))
 
-    def _pay(self, page: _Page, cost: int) -> None:
+    def _pay(self, page: Excerpt, cost: int) -> None:
         self._left -= cost
         page.section.left -= cost
         page.section.used += cost
         page.room -= cost
 
-    def _keep(self, page: _Page, units: range, marks: int = 0) -> bool:
+    def _keep(self, page: Excerpt, units: range, marks: int = 0) -> bool:
         """Keep these units and the headers of their tables, if they fit."""
         headers = {index for unit in units for index in page.header_of(unit)}
         new = sorted(({*units} | headers) - page.kept)
@@ -505,7 +360,7 @@ class _Growth:
         self._steps.append((page, new))
         return True
 
-    def _cost(self, page: _Page, index: int) -> int:
+    def _cost(self, page: Excerpt, index: int) -> int:
         """Tokens of a unit with what stands before it, and of the next page's words for the last one."""
         if index not in page.costs:
             start = page.units[index - 1].end if index else 0
@@ -516,7 +371,7 @@ class _Growth:
             page.costs[index] = self._counter.count(text)
         return page.costs[index]
 
-    def _outwards(self, page: _Page, inner: range, outer: range) -> None:
+    def _outwards(self, page: Excerpt, inner: range, outer: range) -> None:
         """Grow from within to these borders, a unit after it and a unit before it in turn, while they fit."""
         after, before = inner.stop, inner.start - 1
         while after < outer.stop or before >= outer.start:
@@ -526,7 +381,7 @@ class _Growth:
                 fits = before in page.kept or self._keep(page, range(before, before + 1))
                 before = before - 1 if fits else outer.start - 1
 
-    def _clip(self, page: _Page) -> bool:
+    def _clip(self, page: Excerpt) -> bool:
         """As much of the best passage as there is room for: whole units, or the first one's words."""
         units = page.best
         marks = 2 * _MARK_TOKENS + (_NOTE_TOKENS if self._plan else 0)
@@ -574,7 +429,7 @@ class _Growth:
             length = length * 4 // 5
         return length if length > _ENOUGH else 0
 
-    def _in_order(self) -> list[_Page]:
+    def _in_order(self) -> list[Excerpt]:
         """As they come out: section by section, and in each by rank."""
         if self._plan is None:
             return self._pages
@@ -583,7 +438,7 @@ class _Growth:
         section_of = self._plan.section_of
         return sorted(self._pages, key=lambda page: (places[section_of(page.item)], ranks[id(page.item)]))
 
-    def _fitted(self) -> tuple[Fitted, tuple[_Page | None, ...]]:
+    def _fitted(self) -> tuple[Fitted, tuple[Excerpt | None, ...]]:
         """The text of the items with its exact tokens; and, if there is too much of it, what of it is too long: an item
         or, None, the whole."""
         pages = self._in_order()
@@ -593,9 +448,9 @@ class _Growth:
         costs: list[int] = []
         count, used = RunningCount(self._counter), 0
         for number, page in enumerate(pages, start=1):
-            item = _shown(page, begun)
+            item = page.shown(begun)
             entry = self._renderer.entry(item, number)
-            if page.section.cap < _NO_LIMIT and self._is_too_long(page, item, entry):
+            if page.section.cap < NO_LIMIT and self._is_too_long(page, item, entry):
                 return _NOTHING, (page,)
             parts.append(self._renderer.joint(items[-1] if items else None, item) + entry)
             items.append(item)
@@ -613,7 +468,7 @@ class _Growth:
         dropped = [item for item in self._items if id(item) not in shown]
         return Fitted("".join(parts), items, used, dropped, costs=costs), ()
 
-    def _is_too_long(self, page: _Page, item: Item, entry: str) -> bool:
+    def _is_too_long(self, page: Excerpt, item: Item, entry: str) -> bool:
         """Whether it takes more than its part, though it could be shorter."""
         if len(page.kept) < 2 and page.units:
             return False
@@ -622,26 +477,3 @@ class _Growth:
 
 
 _NOTHING = Fitted("", [], 0, [])
-
-
-def _overlapping(units: Sequence[Unit], start: int, end: int) -> range:
-    first = bisect_right(units, start, key=lambda unit: unit.end)
-    return range(first, max(first, bisect_left(units, end, key=lambda unit: unit.start)))
-
-
-def _beginning(units: Sequence[Unit]) -> range:
-    """To the first unit that is no heading: what stands for a page on which nothing fits the question."""
-    for index, unit in enumerate(units):
-        if unit.kind != "heading":
-            return range(index + 1)
-    return range(len(units))
-
-
-def _shown(page: _Page, begun: Collection[str]) -> Item:
-    """The item with the text that is kept. A sentence that runs on is not told twice: `begun` are pages whose
-    beginning is shown."""
-    ref, number = page.item.ref, int(page.item.ref.part) if page.carry else 0
-    carry = bool(page.carry) and (page.whole or len(page.units) - 1 in page.kept)
-    carry = carry and str(replace(ref, part=str(number + 1))) not in begun
-    cut = page.item.cut or not page.whole
-    return replace(page.item, text=page.body(carry=carry), cut=cut, pages=(number, number + 1) if carry else ())

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from research.answer import confidence_of, quotes_from
-from research.context import CitedItems, Context, Stage, code_block, imitates_item, mixed_context
+from research.context import CitedItems, Context, Stage, code_block, imitates_item, research_context
 from research.models import Confidence, Coverage, Item, Question, Quote, ResearchContext
 from research.sources.assembler import checked_types
 from research.units import Structure, Unit
@@ -60,7 +60,7 @@ class Mix:
         return quotes, sure, [] if other and sure.level != "none" else self.asked.notes
 
     def rendered(self, context: Context, max_tokens: int) -> ResearchContext:
-        return mixed_context(context, max_tokens, self.types)
+        return research_context(context, max_tokens, self.types)
 
 
 def types_of(given: Sequence[str]) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from research.context.pipeline import Context, Sieve, find
-from research.context.render.cited import CitedPages
+from research.context.render import CitedPages
 from research.context.tokens import TokenCounter
 from research.contract import ContextBuilder, SearchEngine
 from research.index import Index

@@ -7,7 +7,7 @@ import pytest
 from research.context.escape import cited
 from research.context.injection.detector import signals_of
 from research.context.injection.headers import forges_header
-from research.context.render.cited import CitedPages
+from research.context.render import CitedPages
 from tests.research.context.injection.headers import DISGUISES, INNOCENT
 
 

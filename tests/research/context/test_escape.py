@@ -23,7 +23,7 @@ from markdown_it import MarkdownIt
 from research.answer.prompt import Window, fit_prompt
 from research.context.escape import cited, code_block, code_span, imitates_item, message, name, one_line, section
 from research.context.fit import fit_items
-from research.context.render.mixed import CitedItems
+from research.context.render import CitedItems
 from research.conversation import turns
 from research.index import Index
 from research.memories import Memory, Recalled

@@ -11,7 +11,7 @@ from research.context.escape import cited
 from research.context.escape import name as shown_name
 from research.context.fit import fit_items
 from research.context.injection.headers import forges_header
-from research.context.render.cited import CitedPages, item_of
+from research.context.render import CitedPages, item_of
 from research.context.tokens import TokenCounter
 from research.models import SourceDocument
 
