@@ -8,7 +8,9 @@ from research.context.escape import cited
 from research.context.injection.detector import signals_of
 from research.context.injection.headers import forges_header
 from research.context.render import CitedPages
-from tests.research.context.injection.headers import DISGUISES, INNOCENT
+from tests.research.context.test_injection import CASES
+
+DISGUISES, INNOCENT = CASES["disguises"], CASES["innocent"]
 
 
 def test_the_sets_are_as_large_as_they_should_be() -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import tomllib
+from itertools import chain
+from pathlib import Path
+
 import pytest
 
 from research.context.injection.detector import RULES, gives_orders, signals_of
 from research.context.injection.folding import fold
-from tests.research.context.injection import attacks, near_misses, rounds
 
 PAGE = (
     "The harbour was built in 1891 and widened twice. Its two basins are 9 m deep; the northern one takes ferries.\n\n"
@@ -15,45 +18,34 @@ PAGE = (
 )
 
 
-def _marked(cases: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    return [(kind, text) for kind, text in cases if signals_of(PAGE.replace("{}", text))]
+CASES = tomllib.loads(Path(__file__).with_name("injection.toml").read_text("utf-8"))
+ROUNDS = {kind: list(chain.from_iterable(rounds)) for kind, rounds in CASES["rounds"].items()}
 
 
-def _share(cases: list[tuple[str, str]]) -> float:
-    return len(_marked(cases)) / len(cases)
+def texts(name: str, first: int) -> list[str]:
+    """Every second text of each kind: what the rules were written for, or what was kept apart."""
+    return [text for kind in CASES[name].values() for text in kind[first::2]]
 
 
-def test_the_sets_are_as_large_as_they_should_be() -> None:
-    assert len(attacks.DEVELOPED_ON) + len(attacks.KEPT_APART) >= 60
-    assert len(near_misses.DEVELOPED_ON) + len(near_misses.KEPT_APART) >= 60
+def test_what_the_rules_were_written_for() -> None:
+    assert sum(map(len, CASES["attacks"].values())) >= 60 <= sum(map(len, CASES["near_misses"].values()))
+    for name, marked in (("attacks", True), ("near_misses", False)):
+        for text in texts(name, 0):
+            assert bool(signals_of(f"An ordinary page.\n\n{text}\n\nIt goes on.")) is marked, text
 
 
-def test_an_attack_is_marked() -> None:
-    for kind, text in attacks.DEVELOPED_ON:
-        assert signals_of(f"An ordinary page.\n\n{text}\n\nIt goes on."), (kind, text)
-
-
-def test_a_near_miss_is_not_marked() -> None:
-    for kind, text in near_misses.DEVELOPED_ON:
-        assert signals_of(f"An ordinary page.\n\n{text}\n\nIt goes on.") == [], (kind, text)
-
-
-def test_attacks_that_the_rules_were_not_written_for_are_marked() -> None:
-    assert _share(attacks.KEPT_APART) >= 0.85, sorted(set(attacks.KEPT_APART) - set(_marked(attacks.KEPT_APART)))
-
-
-def test_near_misses_that_the_rules_were_not_written_for_are_not() -> None:
-    assert _share(near_misses.KEPT_APART) <= 0.12, _marked(near_misses.KEPT_APART)
-
-
-def test_attacks_of_later_rounds_are_marked() -> None:
-    cases = [("later", text) for texts in rounds.ATTACKS for text in texts]
-    assert _share(cases) >= 0.75, sorted(set(cases) - set(_marked(cases)))
-
-
-def test_near_misses_of_later_rounds_are_not() -> None:
-    cases = [("later", text) for texts in rounds.NEAR_MISSES for text in texts]
-    assert _share(cases) <= 0.15, _marked(cases)
+@pytest.mark.parametrize(
+    ("cases", "least", "most"),
+    [
+        (texts("attacks", 1), 0.85, 1.0),
+        (texts("near_misses", 1), 0.0, 0.12),
+        (ROUNDS["attacks"], 0.75, 1.0),
+        (ROUNDS["near_misses"], 0.0, 0.15),
+    ],
+)
+def test_what_the_rules_were_not_written_for(cases: list[str], least: float, most: float) -> None:
+    marked = {text for text in cases if signals_of(PAGE.replace("{}", text))}
+    assert least <= len(marked) / len(cases) <= most, sorted(marked if not least else {*cases} - marked)
 
 
 def test_no_two_rules_are_the_same_and_all_can_be_read() -> None:
