@@ -4,43 +4,17 @@ one than the pages."""
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Collection
+from pathlib import Path
 
-_COMMONEST = {
-    "English": "the of and to in is that for it with as was on are by be this at from or which not has have",
-    "German": "der die das und ist von mit den dem des zu ein eine einen einem nicht für auf im sind wird werden bei "
-    "oder was wie viel viele ich man gibt hat haben wurde",
-    "French": "le la les des et est un une du dans pour qui que par sur avec au aux pas sont ce cette ou il elle ont "
-    "comment",
-    "Spanish": "el la los las es un una del para por con que en se su como cómo más al son este esta hay",
-    "Italian": "il lo gli della del di che un una per con non sono nel alla dei delle si come questo hanno",
-    "Dutch": "de het een van en is in op te dat voor met zijn niet aan door ook worden bij of naar wie wordt heeft",
-    "Portuguese": "os as do da dos das em um uma para com não que por são no na ao mais ou como foi têm",
-}
-# A question begins with them, and hardly anything in another language does.
-_ASKING = {
-    "English": "what who whom whose when where why how does did",
-    "German": "wer wann wo warum wieso weshalb wieviel wieviele welche welcher welches welchen welchem wofür womit",
-    "French": "quel quelle quels quelles combien pourquoi quand où quoi",
-    "Spanish": "qué cuál cuáles cual cuales quién quiénes quien cuándo cuánto cuántos cuántas cuantos cuantas dónde",
-    "Italian": "quanti quante quale quali perché cosa dove chi",
-    "Dutch": "wat hoe waar wanneer waarom welke welk hoeveel",
-    "Portuguese": "quantos quantas quais quem onde",
-}
-_COMMON = {name: frozenset(f"{words} {_ASKING[name]}".split()) for name, words in _COMMONEST.items()}
+_TABLE: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("languages.toml").read_text("utf-8"))
+_ASKING = _TABLE["asking"]
+_COMMON = {name: frozenset(f"{words} {_ASKING[name]}".split()) for name, words in _TABLE["common"].items()}
 _FIRST = {word: name for name, words in _ASKING.items() for word in words.split()}
+_SCRIPTS = {name: re.compile(letters) for name, letters in _TABLE["scripts"].items()}
 _LETTERS = re.compile(r"[^\W\d_]+")
-_SCRIPTS = {
-    "Chinese or Japanese": re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"),
-    "Korean": re.compile("[\uac00-\ud7af]"),
-    "Cyrillic letters": re.compile("[\u0400-\u04ff]"),
-    "Greek": re.compile("[\u0370-\u03ff]{3}"),
-    "Arabic letters": re.compile("[\u0600-\u06ff]"),
-    "Hebrew": re.compile("[\u0590-\u05ff]"),
-    "Devanagari letters": re.compile("[\u0900-\u097f]"),
-    "Thai": re.compile("[\u0e00-\u0e7f]"),
-}
 _READ = 4000  # characters that are looked at
 _SURE = 2  # common words, and more than of any other language
 _MANY = 20  # letters of a script

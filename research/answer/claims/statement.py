@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import math
 import re
+import tomllib
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from pathlib import Path
 
 from research.answer.claims.vocabulary import MONTHS, Number, keys_of, numbers_in, stem, thesaurus, words
 from research.store import SIGNS, STOP_WORDS, normalize
@@ -20,63 +22,19 @@ from research.text import UNSPACED
 CONTRARY = {"≤": ">≥", "≥": "<≤", ">": "<≤", "<": ">≥"}
 """A bound, and the bounds that contradict it."""
 
-_CANNOT = r"(?:can(?:not| not)|(?:may|must|shall|should|will|could) not)"
-_MORE = r"(?:more|longer|greater|higher|larger)"
-_LESS = r"(?:less|fewer|shorter|lower|smaller|earlier)"
-_IS = r"(?:went|go|goes|going|gone|is|are|was|were|been)"
-_AMOUNT = (
-    r"(?:[$€£¥]?\s?\d|(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty|fifty|sixty"
-    r"|seventy|eighty|ninety|a hundred|a thousand)\b)"
-)
 
-_PHRASES = [
-    (re.compile(pattern, re.IGNORECASE), said)
-    for pattern, said in (
-        (
-            r"\bnot only\b(?=[^.]{0,200}\bbut\b)|\bwhether or not\b|\bno doubt\b|\bnot just\b|\bnot least\b|\bif not\b",
-            " ",
-        ),
-        (
-            r"\bfree of charge\b|\b(?:at no|without|no) (?:extra |additional )?(?:cost|charge)s?\b|\bfor free\b",
-            " no cost ",
-        ),
-        (r"\b(\w+)-free\b", r" no \1 "),
-        (rf"\b{_IS} up\b(?= (?:by )?\W?\d| from)", " increased "),
-        (rf"\b{_IS} down\b(?= (?:by )?\W?\d| from)", " decreased "),
-        (
-            rf"\b{_CANNOT} (?:be )?{_MORE} than\b|\b{_CANNOT} exceed\b|\b(?:no|not) {_MORE} than\b"
-            r"|\bnot (?:to )?exceed(?:ing)?\b"
-            r"|\bat (?:the )?most\b|\bup to(?= (?:\S{1,3} )?\W?\w)|\bmaximum of\b|\bmax\.|\bno later than\b"
-            r"|\b(?:höchstens|maximal|au plus|como máximo)\b",
-            " ≤ ",
-        ),
-        (
-            rf"\b(?:no|not) {_LESS} than\b|\bat (?:the )?(?:very )?least\b|\bminimum of\b"
-            r"|\b(?:mindestens|wenigstens|au moins|al menos|como mínimo)\b",
-            " ≥ ",
-        ),
-        (r"\bmore (\w+) than\b", r" > \1 "),
-        (r"\bless (\w+) than\b", r" < \1 "),
-        (
-            r"\b(?:less|fewer|(?:short|low|small|earli|young|cool|cold|cheap|slow|weak|light)er) than\b"
-            rf"|\b(?:under|below)(?= {_AMOUNT})",
-            " < ",
-        ),
-        (
-            r"\b(?:more|\w+er) than\b|\bin excess of\b"
-            rf"|\b(?:over|above)(?= (?:\w+ ){{0,2}}?{_AMOUNT})|\bexceed(?:s|ed|ing)?(?= (?:\w+ ){{0,4}}?{_AMOUNT})",
-            " > ",
-        ),
-        (r"\bnos?\.?(?=\s?\d)", "number "),
-        (r"\bpercentage points?\b", " percentpoint "),
-        (r"\b([A-Z])\. (?=[A-Z]\.)", r"\1."),
-        (r"\bper ?cent\b|\bpct\b|%|％|\bprozent\b|\bpour ?cent\b|\bpor ciento\b|\bper cento\b", " percent "),
-        (r"\b(?:can|wo|sha)(?:['’]t|n['’]t)\b|\bcan ?not\b", "can not"),
-        (r"n['’]t\b", " not"),
-        (r"['’]s\b|['’](?=\s)", " "),
-    )
-]
+def _phrases() -> list[tuple[re.Pattern[str], str]]:
+    """Ways to say a thing, as one pattern each, and the one way in which they are compared."""
+    data = tomllib.loads(Path(__file__).with_name("phrases.toml").read_text(encoding="utf-8"))
 
+    def filled(way: str) -> str:
+        return _FRAGMENT.sub(lambda match: data["fragments"][match[1]], way)
+
+    return [(re.compile("|".join(map(filled, each["ways"])), re.IGNORECASE), each["said"]) for each in data["phrase"]]
+
+
+_FRAGMENT = re.compile(r"\{([a-z]+)\}")
+_PHRASES = _phrases()
 _TABLE = words("function")
 _TELLING = _TABLE["telling"]
 _STOP = (STOP_WORDS - _TELLING) | _TABLE["stop"]

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from research.answer.citations import citations_in
-from research.answer.sentences import sentences_of
+from research.answer.sentences import citations_in, sentences_of
 from tests.pace import draws
 
 
