@@ -127,15 +127,7 @@ def has_misspelt(name: str, text: str) -> bool:
     if len(name) < _LEAST_SLIP or not name.isalpha():
         return False
     alike = re.findall(rf"(?<!{_LETTER}){re.escape(name[0])}{_LETTER}{{{len(name) - 2},}}", text)
-    return any(_is_one_slip(name, stem) for stem in analyze(" ".join(dict.fromkeys(alike))))
+    from rapidfuzz.distance import OSA
 
-
-def _is_one_slip(a: str, b: str) -> bool:
-    """Whether one letter more, less or another, or two changed places, make one word of the other."""
-    if abs(len(a) - len(b)) > 1:
-        return False
-    same = next((n for n, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
-    rest_a, rest_b = a[same:], b[same:]
-    if rest_a[2:] == rest_b[2:] and rest_a[:2] == rest_b[1::-1]:
-        return True
-    return rest_a[1:] == rest_b[1:] or rest_a == rest_b[1:] or rest_a[1:] == rest_b
+    # One letter more, less or another, or two changed places.
+    return any(OSA.distance(name, stem, score_cutoff=1) <= 1 for stem in analyze(" ".join(dict.fromkeys(alike))))

@@ -178,12 +178,6 @@ def without_duplicates(items: Sequence[Item], *, same_file: bool = False) -> lis
     return [item for at, item in enumerate(items) if at in stays]
 
 
-def are_alike(one: str, other: str) -> bool:
-    """Whether two texts say the same, for whoever compares two alone."""
-    mine, theirs = _Text(one), _Text(other)
-    return bool(mine.plain) and (mine.plain == theirs.plain or say_the_same(mine, theirs))
-
-
 def say_the_same(one: _Text, other: _Text) -> bool:
     """Whether all that tells them apart is the same, and they are alike."""
     short, long = (one, other) if one.count <= other.count else (other, one)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from research.context.duplicates import are_alike, without_duplicates
-from research.models import Item
+from research.context.duplicates import without_duplicates
+from research.models import Item, Ref
 from research.sources.records import item_of
 from tests.research.sources.holding import Holding, assembled, code, commit, experience, memory, value
 
@@ -26,6 +26,10 @@ def sentences() -> list[str]:
 
 def kept(*items: Item, same_file: bool = True) -> list[str]:
     return [str(each.ref) for each in without_duplicates(items, same_file=same_file)]
+
+
+def are_alike(one: str, other: str) -> bool:
+    return len(kept(Item(Ref("memory", "m1"), "", one, 0.5), Item(Ref("experience", "e1"), "", other, 0.5))) == 1
 
 
 def test_the_higher_score_stays() -> None:
