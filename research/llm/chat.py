@@ -32,7 +32,7 @@ _ADVICE = Advice(
     "see that the server runs, and that model_url is its address",
 )
 _CHAT, _MODELS = "/chat/completions", "/models"
-_MOST_LIST = 1 << 22  # bytes of a list of models
+_MOST_ANSWER = 1 << 22  # bytes of one that does not stream
 _WINDOWS = ("max_model_len", "context_length", "context_window", "max_context_length", "n_ctx")
 # Parameters that some servers or models do not take, and what is sent in their place.
 _OPTIONAL: Mapping[str, str] = {"max_tokens": "max_completion_tokens", "temperature": "", "stream_options": ""}
@@ -234,16 +234,8 @@ class OpenAIChat(ChatModel):
 
     def models(self) -> list[ServedModel]:
         """What the server has."""
-        clock = Clock(Patience(first_token=self.patience.connect))
-        exchange = self._endpoint.exchange("GET", _MODELS)
-        try:
-            head = exchange.head(clock)
-            if head.status != 200:
-                raise self._endpoint.refusal(exchange.answered(head))
-            found = parse_event(exchange.body(clock, _MOST_LIST).decode("utf-8", "replace"))
-        finally:
-            exchange.close()
-        return list(_served(found))
+        found = self._endpoint.fetch("GET", _MODELS, seconds=self.patience.connect)
+        return list(_served(parse_event(found.decode("utf-8", "replace"))))
 
     def _attempt(self, messages: Sequence[Message], max_tokens: int, clock: Clock) -> Chunks:
         exchange, head = self._open(messages, max_tokens, clock)
@@ -298,7 +290,7 @@ class OpenAIChat(ChatModel):
 
     def _whole(self, exchange: Exchange, clock: Clock) -> Iterator[Chunk]:
         """From a server that does not stream."""
-        chunk = self._chunk(exchange.body(clock, _MOST_LIST).decode("utf-8", "replace"))
+        chunk = self._chunk(exchange.body(clock, _MOST_ANSWER).decode("utf-8", "replace"))
         if chunk is None:
             raise self._endpoint.nonsense("did not answer as a model does")
         yield chunk

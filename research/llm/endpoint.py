@@ -138,15 +138,7 @@ class Endpoint:
                 time.sleep(wait)
 
     def _asked(self, document: Mapping[str, Any]) -> Any:
-        clock = Clock(self.patience)
-        exchange = self.exchange("POST", "", document)
-        try:
-            head = exchange.head(clock)
-            if head.status != 200:
-                raise self.refusal(exchange.answered(head), document)
-            body = exchange.body(clock)
-        finally:
-            exchange.close()
+        body = self.fetch("POST", "", document)
         try:
             return json.loads(body)
         except (ValueError, RecursionError):
@@ -154,6 +146,20 @@ class Endpoint:
             page = start.startswith((b"<!doctype", b"<html", b"<?xml"))
             kind = "a web page" if page else "text" if start else "nothing"
             raise self.nonsense(f"answers with {kind}, not with JSON") from None
+
+    def fetch(
+        self, method: str, path: str, document: Mapping[str, Any] | None = None, *, seconds: float | None = None
+    ) -> bytes:
+        """Return the whole body of an answer."""
+        clock = Clock(self.patience if seconds is None else Patience(first_token=seconds))
+        exchange = self.exchange(method, path, document)
+        try:
+            head = exchange.head(clock)
+            if head.status != 200:
+                raise self.refusal(exchange.answered(head), document)
+            return exchange.body(clock)
+        finally:
+            exchange.close()
 
     def exchange(self, method: str, path: str, document: Mapping[str, Any] | None = None) -> Exchange:
         """Begin a request. Close what is returned, whatever happens."""
