@@ -70,7 +70,7 @@ class Source(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Least:
+class Thresholds:
     """What is wanted at least: items of a lower score are left out, and all of them where confidence is lower."""
 
     score: float = 0.0
@@ -127,14 +127,14 @@ class Context:
 class Sieve:
     """What becomes of items between the search and the budget. `stages` change them; `passages` finds what of each fits
     the question, so that the budget can begin with that; `judge` tells how sure what was found is; what is not as good
-    as `least` is left out, and what comes after the first `most`. `floor`: the least score of what is shown of several
+    as `thresholds` want is left out, and what comes after the first `most`. `floor`: the least score of what is shown of several
     sources. `unique`: what sources say alike is said once;
     `same_file`: of code and a commit of one file only the better one stays."""
 
     stages: Sequence[Stage] = ()
     passages: PassageFinder | None = None
     judge: Judge | None = None
-    least: Least = Least()
+    thresholds: Thresholds = Thresholds()
     most: int | None = None
     floor: float = 0.0
     unique: bool = True
@@ -188,7 +188,7 @@ def sifted(
         with recorder.time("passages"):
             items = [*sieve.passages(asked, items[:looked_at]), *items[looked_at:]]
     confidence = sieve.judge(asked, items, _coverage(retrieved)) if sieve.judge is not None else None
-    items = sieve.least.of(items, confidence)[: sieve.most]
+    items = sieve.thresholds.of(items, confidence)[: sieve.most]
     answered_by: AnsweredBy = "documents" if any(each.answered_by == "documents" for each in retrieved) else "pages"
     timings = {step: spent for found in retrieved for step, spent in found.timings.items()}
     return Found(

@@ -215,7 +215,7 @@ class Index(View):
                     stages=() if mix is None else mix.stages,
                     passages=partial(self.with_passages, reader, look=wish.highlights),
                     judge=confidence_of if mix is None else mix.judge,
-                    least=self.thresholds(wish.min_score, wish.min_confidence),
+                    thresholds=self.thresholds(wish.min_score, wish.min_confidence),
                     most=sources,
                     floor=FLOOR if mix is not None and len(mix.types) > 1 else 0.0,
                 ),

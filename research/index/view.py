@@ -19,7 +19,7 @@ from research.settings import Settings, check, confidence_value
 from research.store import Catalog, IndexPaths
 
 if TYPE_CHECKING:
-    from research.context import Least, TokenCounter
+    from research.context import Thresholds, TokenCounter
     from research.conversation import Memories, Sessions
     from research.encoders import TextEncoder
     from research.experiences import Experiences, Values
@@ -254,12 +254,12 @@ class View:
 
         return select_one(reader, document, self.relative_to)
 
-    def thresholds(self, score: float | None, confidence: str | float | None) -> Least:
+    def thresholds(self, score: float | None, confidence: str | float | None) -> Thresholds:
         """What is wanted at least: as given, or as set."""
-        from research.context import Least
+        from research.context import Thresholds
 
         wanted = self.settings.min_confidence if confidence is None else confidence
-        return Least(
+        return Thresholds(
             check("min_score", self.settings.min_score if score is None else score, "min_score"),
             confidence_value(check("min_confidence", wanted, "min_confidence")),
         )

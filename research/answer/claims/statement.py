@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 import tomllib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from pathlib import Path
 
@@ -112,21 +112,21 @@ class Cue:
     clause: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Reading:
-    words: tuple[Word, ...]
-    quantities: tuple[Quantity, ...]
-    keys: frozenset[str]  # of all words
-    negations: tuple[Cue, ...]
-    plans: tuple[Cue, ...]  # "plan", "expect", "perhaps"
-    bounds: tuple[tuple[str, int], ...]  # "≤", "≥", "<", ">" and the place
-    passives: tuple[int, ...]  # places of a "by" after a form of "be"
-    is_passive: bool  # some form of "be" stands in it
-    links: frozenset[int]  # places of "and" and "or"
-    joints: tuple[int, ...]  # places of commas and of words that tie clauses together
-    modals: frozenset[str]  # "must", "may"
-    particles: frozenset[str]  # "on", "off", "up", "down"
-    has_pronoun: bool  # "it", "she" among the first words
+    words: list[Word] = field(default_factory=list)
+    quantities: list[Quantity] = field(default_factory=list)
+    keys: frozenset[str] = frozenset()  # of all words
+    negations: list[Cue] = field(default_factory=list)
+    plans: list[Cue] = field(default_factory=list)  # "plan", "expect", "perhaps"
+    bounds: list[tuple[str, int]] = field(default_factory=list)  # "≤", "≥", "<", ">" and the place
+    passives: list[int] = field(default_factory=list)  # places of a "by" after a form of "be"
+    is_passive: bool = False  # some form of "be" stands in it
+    links: set[int] = field(default_factory=set)  # places of "and" and "or"
+    joints: list[int] = field(default_factory=list)  # places of commas and of words that tie clauses together
+    modals: frozenset[str] = frozenset()  # "must", "may"
+    particles: set[str] = field(default_factory=set)  # "on", "off", "up", "down"
+    has_pronoun: bool = False  # "it", "she" among the first words
 
     @property
     def stems(self) -> frozenset[str]:
@@ -156,21 +156,12 @@ class _Reader:
         self._all_nouns_capital = len(_GERMAN.findall(text)) >= 2
         self._place = self._clause = 0
         self._begins = True  # a sentence
-        self._after_be = self._is_passive = self._after_article = False
-        self._words: list[Word] = []
-        self._quantities: list[Quantity] = []
-        self._negations: list[Cue] = []
-        self._plans: list[Cue] = []
-        self._bounds: list[tuple[str, int]] = []
-        self._passives: list[int] = []
-        self._links: set[int] = set()
-        self._joints: list[int] = []
+        self._after_be = self._after_article = False
         self._modals: dict[int, str] = {}
-        self._particles: set[str] = set()
-        self._pronoun = False
+        self._found = Reading()
 
     def reading(self, numbers: list[Number]) -> Reading:
-        waiting = iter(numbers)
+        waiting, found = iter(numbers), self._found
         number = next(waiting, None)
         for match in _TOKEN.finditer(self._text):
             while number is not None and number.end <= match.start():
@@ -182,25 +173,14 @@ class _Reader:
                 said = self._text[number.start : number.end].strip()
                 said += "%" if self._text[number.end : number.end + 10].lstrip().startswith("percent") else ""
                 way = _WAY.search(self._text, max(0, number.start - 20), number.start)
-                self._quantities.append(
+                found.quantities.append(
                     Quantity(number, said, self._place, self._clause, way[1].lower() if way else "")
                 )
                 self._begins = False
-        return Reading(
-            words=tuple(self._words),
-            quantities=tuple(self._quantities),
-            keys=frozenset(key for word in self._words for key in word.keys),
-            negations=tuple(self._negations[:_MOST_CUES]),
-            plans=tuple(self._plans[:_MOST_CUES]),
-            bounds=tuple(self._bounds),
-            passives=tuple(self._passives),
-            is_passive=self._is_passive,
-            links=frozenset(self._links),
-            joints=tuple(self._joints),
-            modals=frozenset(self._modals.values()),
-            particles=frozenset(self._particles),
-            has_pronoun=self._pronoun,
-        )
+        found.keys = frozenset(key for word in found.words for key in word.keys)
+        found.modals = frozenset(self._modals.values())
+        del found.negations[_MOST_CUES:], found.plans[_MOST_CUES:]
+        return found
 
     def _token(self, match: re.Match[str]) -> None:
         kind, token = match.lastgroup, match.group()
@@ -208,14 +188,14 @@ class _Reader:
             self._clause += 1
             self._begins = True
             if token in ";:|":
-                self._joints.append(self._place)
+                self._found.joints.append(self._place)
         elif kind == "comma":
-            self._joints.append(self._place)
+            self._found.joints.append(self._place)
         elif kind == "wide":
             self._wide(token)
         elif kind == "sign":
             if token in CONTRARY:
-                self._bounds.append((token, self._place))
+                self._found.bounds.append((token, self._place))
             else:
                 self._add(keys_of(_SYMBOLS[token]), token)
         else:
@@ -229,7 +209,7 @@ class _Reader:
     def _wide(self, token: str) -> None:
         """Scripts without blanks: pairs of characters, as full-text search has them."""
         for match in _WIDE_NEGATIONS.finditer(token):
-            self._negations.append(Cue(self._place + match.start(), self._clause))
+            self._found.negations.append(Cue(self._place + match.start(), self._clause))
         for pair in [token] if len(token) == 1 else [token[i : i + 2] for i in range(len(token) - 1)]:
             self._place += 1
             self._add(frozenset({pair}), pair)
@@ -237,36 +217,36 @@ class _Reader:
     def _function(self, token: str, lowered: str) -> None:
         """What a word does to the sentence, whatever it means itself."""
         if lowered in _TABLE["be"]:
-            self._after_be = self._is_passive = True
+            self._after_be = self._found.is_passive = True
         elif lowered == "by" and self._after_be:
-            self._passives.append(self._place)
+            self._found.passives.append(self._place)
             self._after_be = False
         elif lowered in _TABLE["links"]:
-            self._links.add(self._place)
+            self._found.links.add(self._place)
         if lowered in _CLAUSE_WORDS:
             self._clause += 1
         if lowered in _JOINTS:
-            self._joints.append(self._place)
+            self._found.joints.append(self._place)
         if lowered in _MODALS and (self._begins or not token[0].isupper()):
             self._modals[self._place] = _MODALS[lowered]
         if lowered in _TABLE["unsure"] or stem(lowered) in _TABLE["plans"]:
-            self._plans.append(Cue(self._place, self._clause))
+            self._found.plans.append(Cue(self._place, self._clause))
         if lowered in _TABLE["particles"]:
-            self._particles.add(lowered)
+            self._found.particles.add(lowered)
         if self._place <= 2 and lowered in _TABLE["pronouns"]:
-            self._pronoun = True
-        if self._words and self._place - self._words[-1].place <= 3:
-            last = self._words[-1]
+            self._found.has_pronoun = True
+        if self._found.words and self._place - self._found.words[-1].place <= 3:
+            last = self._found.words[-1]
             meant = thesaurus().idioms.get((last.stem, lowered))
             if meant:  # "thrown away" also has the keys of "discarded"
-                self._words[-1] = replace(last, keys=last.keys | keys_of(meant))
+                self._found.words[-1] = replace(last, keys=last.keys | keys_of(meant))
 
     def _content(self, token: str, lowered: str, end: int) -> None:
         month = MONTHS.get(lowered) if token[0].isupper() else None
         if month and not (self._begins and lowered in _TABLE["months_too"]):
             self._add(frozenset({f"month {month}"}), token)
         elif lowered in thesaurus().negations or stem(lowered) in thesaurus().denying:
-            self._negations.append(Cue(self._place, self._clause))
+            self._found.negations.append(Cue(self._place, self._clause))
             self._modals.pop(self._place - 1, None)  # "may not" is "must not"
         elif unit := self._unit(token, lowered):
             self._add(keys_of(unit), token)
@@ -288,7 +268,7 @@ class _Reader:
 
     def _unit(self, token: str, lowered: str) -> str | None:
         """What "m" stands for right after a number."""
-        if not self._quantities or self._quantities[-1].place != self._place - 1:
+        if not self._found.quantities or self._found.quantities[-1].place != self._place - 1:
             return None
         return thesaurus().units.get(lowered) if len(token) > 1 or token in _UNIT_LETTERS else None
 
@@ -313,7 +293,9 @@ class _Reader:
         is_verb: bool = False,
     ) -> None:
         stemmed = stem(normalize(text)) if text.isalnum() else min(keys)
-        self._words.append(Word(keys, stemmed, text, self._place, self._clause, is_name, is_light, is_common, is_verb))
+        self._found.words.append(
+            Word(keys, stemmed, text, self._place, self._clause, is_name, is_light, is_common, is_verb)
+        )
 
 
 class Fit(IntEnum):
