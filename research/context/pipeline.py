@@ -126,10 +126,10 @@ class Context:
 @dataclass(frozen=True, slots=True)
 class Sieve:
     """What becomes of items between the search and the budget. `stages` change them; `passages` finds what of each fits
-    the question, so that the budget can begin with that; `judge` tells how sure what was found is; what is not as good
-    as `thresholds` want is left out, and what comes after the first `most`. `floor`: the least score of what is shown of several
-    sources. `unique`: what sources say alike is said once;
-    `same_file`: of code and a commit of one file only the better one stays."""
+    the question, so that the budget can begin with that; `judge` tells how sure what was found is; what does not reach
+    `thresholds` is left out, and what comes after the first `most`. `floor`: the least score of what is shown of
+    several sources. `unique`: what sources say alike is said once; `same_file`: of code and a commit of one file only
+    the better one stays."""
 
     stages: Sequence[Stage] = ()
     passages: PassageFinder | None = None
