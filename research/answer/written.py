@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -94,72 +94,62 @@ def _picture(source: SourceDocument) -> Picture | None:
     return Picture(data, kind) if kind and len(data) <= _MOST_PICTURE else None
 
 
+@dataclass(slots=True, eq=False)
 class _Writing:
     """One answer on its way."""
 
-    def __init__(
-        self,
-        client: ChatModel,
-        sources: Sequence[SourceDocument],
-        question: str,
-        *,
-        window: Window,
-        counter: TokenCounter,
-        pictures: tuple[tuple[int, Picture], ...],
-        on_piece: Callable[[str], object],
-    ) -> None:
-        self._client = client
-        self._sources = sources
-        self._question = question
-        self._window = window
-        self._counter = counter
-        self._pictures = pictures
-        self._on_piece = on_piece
-        self._written: list[str] = []
-        self._started = time.perf_counter()
-        self._first: float | None = None
-        self._prompt: Prompt | None = None
-        self._reply: Reply | None = None
+    client: ChatModel
+    sources: Sequence[SourceDocument]
+    question: str
+    window: Window
+    counter: TokenCounter
+    pictures: tuple[tuple[int, Picture], ...]
+    on_piece: Callable[[str], object]
+    written: list[str] = field(default_factory=list)
+    started: float = field(default_factory=time.perf_counter)
+    first: float | None = None
+    prompt: Prompt | None = None
+    reply: Reply | None = None
 
     def run(self) -> WrittenAnswer:
         try:
             for attempt in range(_REFITS):
-                self._prompt = self._fitted()
+                self.prompt = self._fitted()
                 try:
-                    self._write(self._prompt)
+                    self._write(self.prompt)
                     break
                 except ContextTooLongError as error:
-                    if self._written or attempt + 1 == _REFITS:
+                    if self.written or attempt + 1 == _REFITS:
                         raise
-                    self._window = _smaller(self._window, self._prompt, error)
+                    self.window = _smaller(self.window, self.prompt, error)
         except KeyboardInterrupt:
             return self._result("it was interrupted", code=_INTERRUPTED)
         except ModelError as error:
             return self._result(error.message, hint=error.hint, code=error.code)
         finally:
-            if self._reply is not None:
-                self._reply.close()
+            if self.reply is not None:
+                self.reply.close()
         return self._ended()
 
     def _fitted(self) -> Prompt:
-        return fit_prompt(self._question, self._sources, self._window, counter=self._counter, pictures=self._pictures)
+        return fit_prompt(self.question, self.sources, self.window, counter=self.counter, pictures=self.pictures)
 
     def _write(self, prompt: Prompt) -> None:
-        self._reply = self._client.reply(prompt.messages, self._window.max_answer_tokens)
-        for piece in self._reply:
-            if self._first is None:
-                self._first = time.perf_counter() - self._started
-            self._written.append(piece)
-            self._on_piece(piece)
+        self.reply = self.client.reply(prompt.messages, self.window.max_answer_tokens)
+        for piece in self.reply:
+            if self.first is None:
+                self.first = time.perf_counter() - self.started
+            self.written.append(piece)
+            self.on_piece(piece)
 
     def _ended(self) -> WrittenAnswer:
         """The model says that it is through; whether it really is."""
-        reason = self._reply.finish_reason if self._reply else ""
-        most = self._window.max_answer_tokens
-        if reason == LENGTH and not self._written and self._reply and self._reply.thought:
+        reason = self.reply.finish_reason if self.reply else ""
+        most = self.window.max_answer_tokens
+        if reason == LENGTH and not self.written and self.reply and self.reply.thought:
             problem = f"the model used up its {most:,} tokens by thinking, and wrote nothing"
             return self._result(problem, hint="raise max_answer_tokens", code=LENGTH)
-        if not "".join(self._written).strip():
+        if not "".join(self.written).strip():
             return self._result("the model wrote nothing", code="empty")
         if reason == LENGTH:
             return self._result(f"it was cut at {most:,} tokens", hint="raise max_answer_tokens", code=LENGTH)
@@ -170,16 +160,16 @@ class _Writing:
         return self._result()
 
     def _result(self, problem: str = "", *, hint: str = "", code: str = "") -> WrittenAnswer:
-        reply, prompt = self._reply, self._prompt
+        reply, prompt = self.reply, self.prompt
         written = WrittenAnswer(
-            text="".join(self._written),
+            text="".join(self.written),
             finished=not problem,
-            model=self._client.model,
-            host=self._client.host,
+            model=self.client.model,
+            host=self.client.host,
             finish_reason=reply.finish_reason if reply else "",
             usage=reply.usage if reply else None,
-            first_token_seconds=self._first,
-            seconds=time.perf_counter() - self._started,
+            first_token_seconds=self.first,
+            seconds=time.perf_counter() - self.started,
             problem=problem,
             hint=hint,
             code=code,
@@ -192,10 +182,10 @@ class _Writing:
 
     def _cut_prompt(self, usage: Usage | None, prompt: Prompt) -> str:
         """Some servers cut a prompt that is too long for them, and say nothing."""
-        if usage is None or not 0 < usage.prompt_tokens < prompt.tokens * _LITTLE or self._pictures:
+        if usage is None or not 0 < usage.prompt_tokens < prompt.tokens * _LITTLE or self.pictures:
             return ""
         return (
-            f"{self._client.host} counted {usage.prompt_tokens:,} of about {prompt.tokens:,} tokens: it may have cut"
+            f"{self.client.host} counted {usage.prompt_tokens:,} of about {prompt.tokens:,} tokens: it may have cut"
             " the prompt; give it a larger window, or set model_context to the one it has"
         )
 

@@ -90,7 +90,7 @@ def fit_items(
     is room; `extent` "passages" leaves it at them. Without passages, or if "pages" are asked for, an item is taken
     whole, and the one that crosses the budget is cut."""
     whole = extent == "pages" or not any(item.passages for item in items)
-    growth = _Growth(items, max_tokens, renderer, counter, plan, whole=whole)
+    growth = _Growth(items, max_tokens, renderer, counter, plan, whole)
     only = extent == "passages"
     if not only and (everything := growth.everything()) is not None:
         return everything
@@ -130,77 +130,71 @@ def allotted(weights: Mapping[str, float], needs: Mapping[str, float], total: fl
     return {**dict.fromkeys(weights, 0.0), **given}
 
 
+@dataclass(slots=True, eq=False)
 class _Growth:
     """The budget, and the items that grow in it."""
 
-    def __init__(
-        self,
-        items: Sequence[Item],
-        max_tokens: int,
-        renderer: Renderer,
-        counter: TokenCounter,
-        plan: Plan | None,
-        *,
-        whole: bool,
-    ) -> None:
-        self._items = items
-        self._max = max_tokens
-        self._renderer = renderer
-        self._counter = counter
-        self._plan = plan
-        self._whole = whole
-        self._left = max_tokens
-        self._pages: list[Excerpt] = []
-        self._steps: list[tuple[Excerpt, list[int]]] = []  # what was kept, in order, to be taken back
-        self._sections: dict[str, Section] = {}
-        if plan is not None and items:
-            self._share(plan)
+    items: Sequence[Item]
+    max: int
+    renderer: Renderer
+    counter: TokenCounter
+    plan: Plan | None
+    whole: bool
+    left: int = 0
+    pages: list[Excerpt] = field(default_factory=list)
+    steps: list[tuple[Excerpt, list[int]]] = field(default_factory=list)  # what was kept, in order, to be taken back
+    sections: dict[str, Section] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.left = self.max
+        if self.plan is not None and self.items:
+            self._share(self.plan)
 
     @property
     def size(self) -> int:
         """How many units are kept."""
-        return sum(len(page.kept) for page in self._pages)
+        return sum(len(page.kept) for page in self.pages)
 
     @property
     def has_all_passages(self) -> bool:
-        wanted = ((page, index) for page in self._pages for part in (page.best, *page.others) for index in part)
+        wanted = ((page, index) for page in self.pages for part in (page.best, *page.others) for index in part)
         return all(page.clip is None and index in page.kept for page, index in wanted)
 
     def everything(self) -> Fitted | None:
         """All items whole, if there is room. Nothing is cut up for that."""
-        self._pages = [Excerpt.uncut(item, self._section(item), whole=self._whole) for item in self._items]
+        self.pages = [Excerpt.uncut(item, self._section(item), whole=self.whole) for item in self.items]
         fitted, over = self._fitted()
         return None if over else fitted
 
     def begin(self) -> None:
         """Each item's best passage, in order, until one does not fit; in sections, until one does not in any."""
-        self._pages, self._left = [], self._max - (self._frame() if self._plan else 0)
-        for item in self._items:
+        self.pages, self.left = [], self.max - (self._frame() if self.plan else 0)
+        for item in self.items:
             page = self._page(item)
             if not page.section.full and not self._begun(page):
-                if self._plan is None:
+                if self.plan is None:
                     break
                 page.section.full = True
 
     def open_sections(self) -> bool:
         """What is left goes item by item to whichever section is furthest below what it was given, and none gets more
         than an item above that; whether any did."""
-        if self._plan is None:
+        if self.plan is None:
             return False
-        shown, before = {id(page.item) for page in self._pages}, len(self._pages)
+        shown, before = {id(page.item) for page in self.pages}, len(self.pages)
         waiting: dict[str, list[Item]] = {}
-        for item in self._items:
+        for item in self.items:
             if id(item) not in shown:
-                waiting.setdefault(self._plan.section_of(item), []).append(item)
-        for section in self._sections.values():
+                waiting.setdefault(self.plan.section_of(item), []).append(item)
+        for section in self.sections.values():
             section.left = NO_LIMIT
         while waiting:
-            name = max(waiting, key=lambda name: self._sections[name].given - self._sections[name].used)
-            section, items = self._sections[name], waiting[name]
-            above = section.used >= section.given and len(self._sections) > 1
+            name = max(waiting, key=lambda name: self.sections[name].given - self.sections[name].used)
+            section, items = self.sections[name], waiting[name]
+            above = section.used >= section.given and len(self.sections) > 1
             if above or not self._begun(self._page(items.pop(0))) or not items:
                 del waiting[name]
-        return len(self._pages) > before
+        return len(self.pages) > before
 
     def further(self) -> None:
         """The other passages of each item."""
@@ -231,101 +225,101 @@ class _Growth:
                 self._shorten(too_long)
                 continue
             # Twice as much each time: an item may be made so that every estimate is too low.
-            for _ in range(min(len(self._steps), max(1, taken))):
-                self._take_back(*self._steps.pop())
+            for _ in range(min(len(self.steps), max(1, taken))):
+                self._take_back(*self.steps.pop())
                 taken += 1
-        self._left = self._max - fitted.tokens
-        if self._plan is not None:
-            for section in self._sections.values():
+        self.left = self.max - fitted.tokens
+        if self.plan is not None:
+            for section in self.sections.values():
                 section.used = 0.0
             for page, cost in zip(self._in_order(), fitted.costs, strict=True):
                 page.section.used += cost
-            for section in self._sections.values():
+            for section in self.sections.values():
                 section.left = section.given - section.used
         return fitted, not taken
 
     def _share(self, plan: Plan) -> None:
         """What flows on makes items longer, too: a source that is alone has the whole budget as its own."""
-        used = {plan.section_of(item) for item in self._items}
+        used = {plan.section_of(item) for item in self.items}
         weights = {name: weight for name, weight in plan.weights.items() if name in used}
-        room = max(0, self._max - self._frame() - _HEADING_TOKENS * len(used))
+        room = max(0, self.max - self._frame() - _HEADING_TOKENS * len(used))
         given = shares(weights, room)
         for _ in range(2):
             caps = self._caps(given)
             needs = dict.fromkeys(weights, 0.0)
-            for item in self._items:
+            for item in self.items:
                 name = plan.section_of(item)
                 if needs[name] <= room:
                     needs[name] += min(self._entry_cost(item, caps[name]), caps[name])
             flowed = allotted(weights, needs, room)
             given = {name: max(given[name], flowed[name]) for name in weights}
         caps = self._caps(given)
-        self._sections = {name: Section(flowed[name], flowed[name], int(caps[name])) for name in weights}
+        self.sections = {name: Section(flowed[name], flowed[name], int(caps[name])) for name in weights}
 
     def _caps(self, given: Mapping[str, float]) -> dict[str, float]:
         """The most of one item, by what its source has, of which several sections may tell."""
-        assert self._plan is not None
+        assert self.plan is not None
         whole: dict[str, float] = {}
         for name, tokens in given.items():
             source = name.partition("/")[0]
             whole[source] = whole.get(source, 0.0) + tokens
-        return {name: self._plan.most * whole[name.partition("/")[0]] for name in given}
+        return {name: self.plan.most * whole[name.partition("/")[0]] for name in given}
 
     def _entry_cost(self, item: Item, most: float) -> float:
         if len(item.text) > _LONGEST_TOKEN * most:
             return most
-        return self._counter.count(self._renderer.entry(item, 1)) + 1
+        return self.counter.count(self.renderer.entry(item, 1)) + 1
 
     def _frame(self) -> int:
         """What stands around the sections."""
-        if not self._items:
+        if not self.items:
             return 0
-        return self._counter.count(self._renderer.joint(None, self._items[0]) + self._renderer.end(self._items))
+        return self.counter.count(self.renderer.joint(None, self.items[0]) + self.renderer.end(self.items))
 
     def _section(self, item: Item) -> Section:
-        if self._plan is None:
-            return self._sections.setdefault("", Section())
-        return self._sections[self._plan.section_of(item)]
+        if self.plan is None:
+            return self.sections.setdefault("", Section())
+        return self.sections[self.plan.section_of(item)]
 
     def _page(self, item: Item) -> Excerpt:
-        return Excerpt.of(item, self._section(item), whole=self._whole)
+        return Excerpt.of(item, self._section(item), whole=self.whole)
 
     def _begun(self, page: Excerpt) -> bool:
         """Keep an item's best passage, or as much of it as there is room for."""
         section = page.section
         bare = replace(page.item, text="")
         before = self._before(page)
-        joint, entry = self._renderer.joint(before, bare), self._renderer.entry(bare, len(self._pages) + 1)
+        joint, entry = self.renderer.joint(before, bare), self.renderer.entry(bare, len(self.pages) + 1)
         # A section's heading is not the section's to pay.
-        parting = 0 if self._plan is None else self._counter.count(joint)
-        head = self._counter.count(joint + entry if self._plan is None else entry)
-        if head + parting > self._left or head > section.left:
+        parting = 0 if self.plan is None else self.counter.count(joint)
+        head = self.counter.count(joint + entry if self.plan is None else entry)
+        if head + parting > self.left or head > section.left:
             return False
-        self._left -= parting
-        page.room = NO_LIMIT if self._plan is None else max(section.cap, head + _LEAST_CAP + _NOTE_TOKENS)
+        self.left -= parting
+        page.room = NO_LIMIT if self.plan is None else max(section.cap, head + _LEAST_CAP + _NOTE_TOKENS)
         self._pay(page, head)
-        self._pages.append(page)
+        self.pages.append(page)
         marks = _MARK_TOKENS * ((page.best.start > 0) + (page.best.stop < len(page.units)))
-        may_cut = self._plan is None or page.room < min(self._left, section.left)
+        may_cut = self.plan is None or page.room < min(self.left, section.left)
         if self._keep(page, page.best, marks) or (may_cut and self._clip(page)):
             return True
-        self._pages.pop()
+        self.pages.pop()
         self._pay(page, -head)
-        self._left += parting
+        self.left += parting
         return False
 
     def _before(self, page: Excerpt) -> Item | None:
         """What an item will stand below, as far as that matters for what stands between them."""
-        if self._plan is None:
-            return self._pages[-1].item if self._pages else None
-        same = (other.item for other in self._pages if other.section is page.section)
-        return next(same, self._pages[-1].item if self._pages else None)
+        if self.plan is None:
+            return self.pages[-1].item if self.pages else None
+        same = (other.item for other in self.pages if other.section is page.section)
+        return next(same, self.pages[-1].item if self.pages else None)
 
     def _take_back(self, page: Excerpt, units: Collection[int]) -> None:
         page.kept.difference_update(units)
         page.headers &= page.kept
         if page.kept.isdisjoint(page.best):
-            self._pages = [other for other in self._pages if other is not page]
+            self.pages = [other for other in self.pages if other is not page]
 
     def _shorten(self, page: Excerpt) -> None:
         """By its last words that are not those it was found for."""
@@ -333,15 +327,15 @@ class _Growth:
         self._take_back(page, [max(outside or page.kept)])
 
     def _growing(self) -> Iterator[Excerpt]:
-        for page in self._pages:
+        for page in self.pages:
             if page.clip is None and not page.whole:
                 yield page
 
     def _room(self, page: Excerpt) -> int:
-        return int(min(self._left, page.section.left, page.room))
+        return int(min(self.left, page.section.left, page.room))
 
     def _pay(self, page: Excerpt, cost: int) -> None:
-        self._left -= cost
+        self.left -= cost
         page.section.left -= cost
         page.section.used += cost
         page.room -= cost
@@ -357,7 +351,7 @@ class _Growth:
         self._pay(page, cost)
         page.kept.update(new)
         page.headers |= headers
-        self._steps.append((page, new))
+        self.steps.append((page, new))
         return True
 
     def _cost(self, page: Excerpt, index: int) -> int:
@@ -366,9 +360,9 @@ class _Growth:
             start = page.units[index - 1].end if index else 0
             last = index == len(page.units) - 1
             text = page.text[start : page.units[index].end] + (page.carry if last else "")
-            if len(text) > _LONGEST_TOKEN * self._max:
-                return self._max + 1
-            page.costs[index] = self._counter.count(text)
+            if len(text) > _LONGEST_TOKEN * self.max:
+                return self.max + 1
+            page.costs[index] = self.counter.count(text)
         return page.costs[index]
 
     def _outwards(self, page: Excerpt, inner: range, outer: range) -> None:
@@ -384,7 +378,7 @@ class _Growth:
     def _clip(self, page: Excerpt) -> bool:
         """As much of the best passage as there is room for: whole units, or the first one's words."""
         units = page.best
-        marks = 2 * _MARK_TOKENS + (_NOTE_TOKENS if self._plan else 0)
+        marks = 2 * _MARK_TOKENS + (_NOTE_TOKENS if self.plan else 0)
         room = self._room(page)
         if room < LEAST_BODY_TOKENS or not units:
             return False
@@ -407,15 +401,15 @@ class _Growth:
         page.kept.add(units.start)
         page.clip = first.start + end
         self._pay(page, room + marks)
-        self._steps.append((page, [units.start]))
+        self.steps.append((page, [units.start]))
         return True
 
     def _word_end(self, text: str, room: int) -> int:
         """How much of a text has room, up to the end of a word; 0 if none."""
         text = text[: _LONGEST_TOKEN * max(0, room)]
         length = tokens = 0
-        for piece in self._counter.pieces(text):
-            tokens += self._counter.count_pieces([piece])
+        for piece in self.counter.pieces(text):
+            tokens += self.counter.count_pieces([piece])
             if tokens > room:
                 break
             length += len(piece)
@@ -425,18 +419,18 @@ class _Growth:
         if ends:
             return ends[-1]
         length = min(len(text), _ENOUGH * max(0, room))  # a word longer than the room
-        while length > _ENOUGH and self._counter.count(text[:length]) > room:
+        while length > _ENOUGH and self.counter.count(text[:length]) > room:
             length = length * 4 // 5
         return length if length > _ENOUGH else 0
 
     def _in_order(self) -> list[Excerpt]:
         """As they come out: section by section, and in each by rank."""
-        if self._plan is None:
-            return self._pages
-        places = {name: place for place, name in enumerate(self._plan.weights)}
-        ranks = {id(item): rank for rank, item in enumerate(self._items)}
-        section_of = self._plan.section_of
-        return sorted(self._pages, key=lambda page: (places[section_of(page.item)], ranks[id(page.item)]))
+        if self.plan is None:
+            return self.pages
+        places = {name: place for place, name in enumerate(self.plan.weights)}
+        ranks = {id(item): rank for rank, item in enumerate(self.items)}
+        section_of = self.plan.section_of
+        return sorted(self.pages, key=lambda page: (places[section_of(page.item)], ranks[id(page.item)]))
 
     def _fitted(self) -> tuple[Fitted, tuple[Excerpt | None, ...]]:
         """The text of the items with its exact tokens; and, if there is too much of it, what of it is too long: an item
@@ -446,34 +440,34 @@ class _Growth:
         parts: list[str] = []
         items: list[Item] = []
         costs: list[int] = []
-        count, used = RunningCount(self._counter), 0
+        count, used = RunningCount(self.counter), 0
         for number, page in enumerate(pages, start=1):
             item = page.shown(begun)
-            entry = self._renderer.entry(item, number)
+            entry = self.renderer.entry(item, number)
             if page.section.cap < NO_LIMIT and self._is_too_long(page, item, entry):
                 return _NOTHING, (page,)
-            parts.append(self._renderer.joint(items[-1] if items else None, item) + entry)
+            parts.append(self.renderer.joint(items[-1] if items else None, item) + entry)
             items.append(item)
             count = count.plus(parts[-1])
             costs.append(count.tokens - used)
             used += costs[-1]
-            if used > self._max:
+            if used > self.max:
                 return _NOTHING, (None,)
-        if end := self._renderer.end(items) if items else "":
+        if end := self.renderer.end(items) if items else "":
             parts.append(end)
             used = count.plus(end).tokens
-            if used > self._max:
+            if used > self.max:
                 return _NOTHING, (None,)
         shown = {id(page.item) for page in pages}
-        dropped = [item for item in self._items if id(item) not in shown]
+        dropped = [item for item in self.items if id(item) not in shown]
         return Fitted("".join(parts), items, used, dropped, costs=costs), ()
 
     def _is_too_long(self, page: Excerpt, item: Item, entry: str) -> bool:
         """Whether it takes more than its part, though it could be shorter."""
         if len(page.kept) < 2 and page.units:
             return False
-        bare = self._counter.count(self._renderer.entry(replace(item, text="", cut=True), 1))
-        return self._counter.count(entry) > max(page.section.cap, bare + _LEAST_CAP)
+        bare = self.counter.count(self.renderer.entry(replace(item, text="", cut=True), 1))
+        return self.counter.count(entry) > max(page.section.cap, bare + _LEAST_CAP)
 
 
 _NOTHING = Fitted("", [], 0, [])
