@@ -26,9 +26,9 @@ _NO_MONEY = {"insufficient_quota", "billing_hard_limit_reached", "insufficient_b
 
 # llama.cpp says so with 500, others with 400 or 422, and each in words of its own.
 _TOO_LONG = re.compile(
-    r"context[ _-]?(?:length|window|size)|maximum context|prompt is too long|too many tokens|reduce the length"
+    r"context[ _-]?(?:length|window|size)|maximum context|too long|too many tokens|reduce the length"
     r"|(?:input|prompt|tokens?)\b.{0,40}\bexceeds?\b.{0,40}\b(?:tokens|maximum|limit)"
-    r"|too large to process|(?:less|fewer) than \d+ tokens|input length",
+    r"|input.{0,60}too large|too large to process|(?:less|fewer) than \d+ tokens|input length",
     re.IGNORECASE | re.DOTALL,
 )
 _WINDOW = re.compile(

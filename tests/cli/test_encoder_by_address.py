@@ -207,7 +207,7 @@ def test_a_server_that_stops_in_the_middle_loses_nothing(
     server.answer = failing
     named = {"CTX_TEXT_ENCODER": f"openai:m@{server.url}"}
     stopped = command("ingest", "docs", "--json", **named)
-    assert (stopped.code, "answers HTTP 503" in stopped.err) == (1, True)
+    assert (stopped.code, "answered 503" in stopped.err) == (1, True)
     asked = command("ask", "keeper left in March", "--json")
     assert asked.document["sources"][0]["page"] == 3, "found by its words"
     assert asked.document["coverage"]["pages_without_vectors"] == 1
@@ -226,7 +226,7 @@ def test_a_server_that_stops_in_the_middle_loses_nothing(
         pytest.param(Reply(never=True), "did not answer within 1 s", marks=pytest.mark.slow),
         (Reply(b"<html>gateway</html>"), "answers with a web page, not with JSON"),
         (Reply({"data": []}), "gives 0 vectors for 2 texts"),
-        (Reply({"error": "no such key"}, 401), "HTTP 401: no such key"),
+        (Reply({"error": "no such key"}, 401), "answered 401: no such key"),
     ],
 )
 def test_a_question_is_answered_without_it(
@@ -253,9 +253,9 @@ def test_doctor_tells_of_a_server_that_is_not_well(
     assert len(server.asked) == 1, "once, though settings and index both name it"
     server.answer = lambda _: Reply(b"<html>gateway</html>", 502)
     told = command("doctor", **by_address)
-    assert f"warn\ttext\t{server.url}/v1/embeddings answers HTTP 502\twait a little" in told.out
+    assert f"warn\ttext\t{server.url}/v1/embeddings answered 502: a web page\ttry again in a while" in told.out
     elsewhere = command("doctor", CTX_TEXT_ENCODER=f"openai:other@{server.url}/x", index="none")
-    assert f"warn\ttext encoder\t{server.url}/x/embeddings answers HTTP 502" in elsewhere.out
+    assert f"warn\ttext encoder\t{server.url}/x/embeddings answered 502" in elsewhere.out
     assert (told.code, elsewhere.code) == (0, 0), "questions are answered, by the other legs"
 
 
