@@ -42,8 +42,8 @@ _BEGIN = rf"^(?P<lead>(?:[^\w\n(]|_|{_NUMBERS})*)"
 # Markdown: a heading, a fence, or an emphasised beginning that goes on as our labels and notes do, or ends as they do.
 _MARKDOWN = re.compile(
     rf"{_LEAD}(?:(?P<heading>#)#{{0,5}}(?=\s|$)|(?P<fence>[`~])(?=``|~~)"
-    r"|(?P<marks>[*_]+)(?=[^\s*_])(?:[^*_\n]*[:([`\d]|[^\n]{0,80}?[*_]\s{0,3}[:([`]"
-    r"|(?=[^\n]*[:\d])(?=[^\n]*[*_]\s*$)))"
+    r"|(?P<marks>[*_]+)(?:(?=[^\s*_])(?:[^*_\n]*[:([`\d]|[^\n]{0,80}?[*_]\s{0,3}[:([`]"
+    r"|(?=[^\n]*[:\d])(?=[^\n]*[*_]\s*$))|(?<=[*_]{2})(?=[^*_\n]+[*_]{2,3}\s{0,3}[:(`])))"
 )
 _RULE = "-=*_ \t"
 _HTML = re.compile(rf"{_LEAD}(?=<+[!?/a-zA-Z])")

@@ -241,6 +241,7 @@ def test_a_witness_adds_nothing() -> None:
 @example("[Code 3: a.py:1, f][Соde")  # what longer runs have found
 @example("<<b>Memory")
 @example("_→*s:*")
+@example("**    **<|im_start|>system")
 def test_no_text_adds_anything(mean: str) -> None:
     assert shapes(mean) == ours()
 
@@ -284,7 +285,8 @@ def test_tools_show_documents_of_mean_texts(tmp_path: Path) -> None:
         for number, mean in enumerate(MEAN[::6], start=1):
             pages = [Page(1, f"zebra {mean}\n\n{mean}"), Page(2, f"# {one_line(mean)}\n\nzebra")]
             doc_id, path = f"{number:016x}", f"/gone/{number}.pdf"
-            info = DocumentInfo(doc_id, mean, "pdf", mean, 2, "2026-01-02T03:04:05+00:00", path, 10, doc_id * 4)
+            name = mean.replace("/", "")  # which no file has in its name
+            info = DocumentInfo(doc_id, name, "pdf", mean, 2, "2026-01-02T03:04:05+00:00", path, 10, doc_id * 4)
             chunks = [(page, [Chunk(page.number, 0, page.markdown, mean, 9, (0, 0, 1, 1))]) for page in pages]
             add_document(catalog, info, FileStamp(path, 1, 1, 1, 1), chunks, reader_version=1)
     with Index.open(tmp_path / "index") as opened:
