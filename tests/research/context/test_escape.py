@@ -91,7 +91,7 @@ def seen(text: str) -> str:
     text = LINES.sub("\n", re.sub(r"&#(?!60;|10;)\d+;", lambda found: html.unescape(found[0]), text))
     text = re.sub(r"</?(?:b|i|em|strong)>", "", unicodedata.normalize("NFKC", text))
     hidden = {"Cf", "Mn", "Cc", "Cs", "Cn"}
-    return "".join(c for c in text if c == "\n" or unicodedata.category(c) not in hidden).lower().translate(LOOKS)
+    return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in hidden).lower().translate(LOOKS)
 
 
 def structure(text: str, container: str) -> list[str]:
