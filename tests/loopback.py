@@ -1,10 +1,8 @@
-"""Servers on this machine: the guard against the network lets loopback through where a test asks for it, and small
-servers say what a test makes them say."""
+"""Small servers on this machine that say what a test makes them say."""
 
 from __future__ import annotations
 
 import json
-import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -14,25 +12,6 @@ from typing import Any
 import pytest
 
 from research.answer.model import LocalModel
-
-_CONNECT, _CONNECT_EX, _GETADDRINFO = socket.socket.connect, socket.socket.connect_ex, socket.getaddrinfo
-_LOOPBACK = ("127.0.0.1", "::1", "localhost")
-
-
-@pytest.fixture
-def loopback(monkeypatch: pytest.MonkeyPatch, _no_network: None) -> None:
-    """Connections of this process to this machine, and to nowhere else."""
-
-    def only_here(real: Callable[..., Any], host: Callable[..., object]) -> Callable[..., Any]:
-        def reach(*args: Any, **kwargs: Any) -> Any:
-            assert host(*args) in _LOOPBACK, f"a test tried to reach the network: {args[-1]}"
-            return real(*args, **kwargs)
-
-        return reach
-
-    monkeypatch.setattr(socket.socket, "connect", only_here(_CONNECT, lambda _, address: address[0]))
-    monkeypatch.setattr(socket.socket, "connect_ex", only_here(_CONNECT_EX, lambda _, address: address[0]))
-    monkeypatch.setattr(socket, "getaddrinfo", only_here(_GETADDRINFO, lambda host, *_: host))
 
 
 class Call:

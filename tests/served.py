@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import json
 import os
-import socket
 import subprocess
 import sys
 import threading
@@ -129,12 +128,6 @@ def served_here(
         finally:
             server.stop()
             thread.join()
-
-
-def free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind((HOST, 0))
-        return int(taken.getsockname()[1])
 
 
 def cpu_of(pid: int) -> float:

@@ -6,16 +6,18 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import httpx
 from fastapi import APIRouter
 
+from ingest import start_job
 from research.governance import Principal
 from research.index import Index
 from research.observe import TRACE
-from research.service.app import create_app
+from research.service.app import Assembled, assemble, create_app
 from research.service.service import ServeOptions, Service
 from research.settings import Settings
 
@@ -60,6 +62,29 @@ def run(work: Callable[[httpx.AsyncClient, Service], Coroutine[Any, Any, None]],
 
 def run_client(work: Callable[[httpx.AsyncClient], Coroutine[Any, Any, None]], root: Path, **options: Any) -> None:
     run(lambda client, _: work(client), root, **options)
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A whole server without sockets."""
+
+    made: Assembled
+    token: str
+
+    @classmethod
+    def of(cls, root: Path, folder: Path) -> Self:
+        options = ServeOptions(token_file=folder / "token")
+        made = assemble(Index(root), options, start_job=start_job)
+        return cls(made, (folder / "token").read_text(encoding="ascii").strip())
+
+    async def send(self, method: str, path: str, **options: Any) -> httpx.Response:
+        headers = {"Authorization": f"Bearer {self.token}", **options.pop("headers", {})}
+        transport = httpx.ASGITransport(self.made.app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8765", timeout=60) as client:
+            return await client.request(method, path, headers=headers, **options)
+
+    def close(self) -> None:
+        asyncio.run(self.made.service.close())
 
 
 def events(text: str) -> list[tuple[str, Any]]:

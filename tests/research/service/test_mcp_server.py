@@ -82,6 +82,8 @@ def test_a_call_searches_once_whatever_its_budget(of_everything: Path, tmp_path:
             assert not result.is_error, (tool, most, text_of(result))
             assert recorder.stages[stage] == 1, (tool, most)
             assert wire_tokens(result) <= most
+            if most >= 500 and tool != "premortem":
+                assert any(found for found in fields_of(result).values() if isinstance(found, list)), "it is used"
             if tool == "build_context_package":
                 assert recorder.stages["package_audit"] == 1
                 assert len(index.packages.list()) == packages + 1

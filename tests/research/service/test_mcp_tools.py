@@ -35,7 +35,6 @@ from research.service.mcp.results import (
     TOOLS,
     Budget,
     Reply,
-    TextIn,
     error_text,
     no_documents,
     text_in_for,
@@ -403,34 +402,6 @@ def test_only_what_lies_below_a_root_may_be_added(tmp_path: Path) -> None:
 
 
 ASKED = "why do uploads stop and are parts sent again"
-PLACES: list[TextIn] = ["content", "structured"]
-
-
-@pytest.mark.parametrize("text_in", PLACES)
-@pytest.mark.parametrize("most", [300, 450, 700, 1200, 3000, 8000])
-def test_a_context_holds_its_budget(everything: Index, most: int, text_in: TextIn) -> None:
-    budget = Budget(most, text_in)
-    for reply in (
-        tasks.assemble_context(everything, AskRequest(ASKED), budget),
-        tasks.premortem(everything, "debugging", budget, strategy="read-the-error"),
-    ):
-        assert budget.cost(reply) <= most
-        assert fields(reply)["items"]
-        assert "\n\n# " in reply.text
-        assert reply.truncated or most > 300
-        assert not reply.truncated or most < 8000
-
-
-@pytest.mark.parametrize("text_in", PLACES)
-@pytest.mark.parametrize("most", [500, 900, 2000, 8000])
-def test_a_package_holds_its_budget_and_is_built_once(everything: Index, most: int, text_in: TextIn) -> None:
-    before, budget = len(everything.packages.list()), Budget(most, text_in)
-    reply = tasks.build_context_package(everything, ASKED, budget)
-    assert budget.cost(reply) <= most
-    assert fields(reply)["sources"]
-    assert "quoted material" in reply.text.partition("\n\n")[0]
-    assert len(everything.packages.list()) == before + 1, "one package, not one for every try"
-    assert everything.packages.get(fields(reply)["contextPackageId"]).trace_id == fields(reply)["traceId"]
 
 
 def test_what_is_ours_stands_above_what_is_quoted(everything: Index) -> None:

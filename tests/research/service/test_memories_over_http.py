@@ -19,7 +19,6 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from cli.schemas import load
-from ingest import start_job
 from research.conversation import (
     ContextBuilder,
     ContextBuilderMetrics,
@@ -30,15 +29,14 @@ from research.conversation import (
 )
 from research.index import Index
 from research.secret import Secret
-from research.service.app import Assembled, assemble
-from research.service.service import ServeOptions
 from research.service.tokens import make_token
 from research.store import IndexPaths
 from tests.conftest import built_once
 from tests.research.conversation.talking import make_talkative
+from tests.research.service.serving_app import Whole
 from tests.served import Served, served_here
+from tests.serving import allow_loopback
 
-HOST = "127.0.0.1:8765"
 BREAKFAST = "Anna eats porridge for breakfast."
 
 
@@ -46,19 +44,14 @@ BREAKFAST = "Anna eats porridge for breakfast."
 class Running:
     """A whole server without sockets, and the tokens of three who may ask it."""
 
-    made: Assembled
+    made: Whole
     owner: str
     anna: str
     ben: str
 
     def post(self, path: str, body: Any, token: str) -> httpx.Response:
-        async def send() -> httpx.Response:
-            transport = httpx.ASGITransport(self.made.app)
-            async with httpx.AsyncClient(transport=transport, base_url=f"http://{HOST}", timeout=60) as client:
-                headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-                return await client.post(path, content=json.dumps(body), headers=headers)
-
-        return asyncio.run(send())
+        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        return asyncio.run(self.made.send("POST", path, content=json.dumps(body), headers=headers))
 
     def told(self, token: str, **payload: Any) -> dict[str, Any]:
         answer = self.post("/memory/remember", payload, token)
@@ -84,9 +77,9 @@ def running(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> Iterato
     root = shutil.copytree(built_once(tmp_path_factory, "talkative-index", make_talkative), tmp_path / "index")
     with tokens_in(tmp_path):
         anna, ben = (make_token(IndexPaths(root), name, name)[0].reveal() for name in ("anna", "ben"))
-        made = assemble(Index(root), ServeOptions(token_file=tmp_path / "token"), start_job=start_job)
-        yield Running(made, (tmp_path / "token").read_text(encoding="ascii").strip(), anna, ben)
-        asyncio.run(made.service.close())
+        made = Whole.of(root, tmp_path)
+        yield Running(made, made.token, anna, ben)
+        made.close()
 
 
 def test_tenants_come_from_tokens(running: Running) -> None:
@@ -169,7 +162,7 @@ def test_what_cannot_be_understood_is_said_and_nothing_is_told(running: Running)
         answer = running.post(path, body, running.owner)
         assert answer.status_code == 422, (path, str(body)[:100], answer.text)
         assert answer.json()["detail"], path
-    assert list(running.made.service.index.memories.list()) == []
+    assert list(running.made.made.service.index.memories.list()) == []
 
 
 def test_a_turn_is_built_with_memories_and_documents(running: Running) -> None:
@@ -191,12 +184,8 @@ def test_a_turn_is_built_with_memories_and_documents(running: Running) -> None:
 def test_metrics_have_those_of_turns(running: Running) -> None:
     running.post("/context/turn", {"user_message": "hello"}, running.anna)
 
-    async def metrics() -> str:
-        transport = httpx.ASGITransport(running.made.app)
-        async with httpx.AsyncClient(transport=transport, base_url=f"http://{HOST}") as client:
-            return (await client.get("/metrics", headers={"Authorization": f"Bearer {running.owner}"})).text
-
-    families = {family.name: family for family in text_string_to_metric_families(asyncio.run(metrics()))}
+    metrics = asyncio.run(running.made.send("GET", "/metrics")).text
+    families = {family.name: family for family in text_string_to_metric_families(metrics)}
     counted = {sample.name: sample.value for sample in families["context_builder_prompt"].samples}
     assert counted["context_builder_prompt_total"] == 1
     assert {"thinking_total_seconds", "thinking_retrieval_seconds", "context_prompt_tokens"} <= families.keys()
@@ -210,8 +199,6 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, str
     with tokens_in(folder):
         token = make_token(IndexPaths(root), "agent", "lab")[0].reveal()
         with pytest.MonkeyPatch.context() as patch:
-            from tests.serving import allow_loopback
-
             allow_loopback(patch)
             with served_here(root, folder) as running:
                 yield running, token

@@ -12,25 +12,15 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from ingest import start_job
 from research.index import Index
-from research.service.app import Assembled, assemble
-from research.service.service import ServeOptions
+from tests.research.service.serving_app import Whole
 
-HOST = "127.0.0.1:8765"
 TRACE_ID = "4bf92f3577b34da6a3ce929d0e0e4736"
 
 
-class Running:
-    """A server without sockets."""
-
-    def __init__(self, made: Assembled, token: str) -> None:
-        self.made = made
-        self._headers = {"Authorization": f"Bearer {token}"}
-
+class Running(Whole):
     async def get(self, path: str, **headers: str) -> httpx.Response:
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(self.made.app), base_url=f"http://{HOST}") as client:
-            return await client.get(path, headers={**self._headers, **headers})
+        return await self.send("GET", path, headers=headers)
 
     async def samples(self) -> dict[tuple[str, ...], float]:
         """name and values of labels → value"""
@@ -43,10 +33,9 @@ class Running:
 @pytest.fixture
 def running(sample_index: Path, tmp_path: Path) -> Iterator[Running]:
     shutil.copytree(sample_index, tmp_path / "index")
-    options = ServeOptions(token_file=tmp_path / "token")
-    made = assemble(Index(tmp_path / "index"), options, start_job=start_job)
-    yield Running(made, (tmp_path / "token").read_text(encoding="ascii").strip())
-    asyncio.run(made.service.close())
+    made = Running.of(tmp_path / "index", tmp_path)
+    yield made
+    made.close()
 
 
 def _run(work: Coroutine[Any, Any, None]) -> None:
@@ -106,14 +95,13 @@ def test_spans_are_exported_where_the_environment_says_so(
     sample_index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("OTEL_TRACES_EXPORTER", "console")
-    made = assemble(Index(sample_index), ServeOptions(token_file=tmp_path / "token"), start_job=start_job)
-    running = Running(made, (tmp_path / "token").read_text(encoding="ascii").strip())
+    running = Running.of(sample_index, tmp_path)
 
     async def work() -> None:
         traceparent = f"00-{TRACE_ID}-00f067aa0ba902b7-01"
         answer = await running.get("/api/search?q=parental+leave", traceparent=traceparent)
         assert answer.status_code == 200
-        await made.service.close()  # sends what is left
+        await running.made.service.close()  # sends what is left
 
     _run(work())
     told = capsys.readouterr().err
