@@ -20,7 +20,7 @@ import uuid
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path, PurePath
 from typing import Any, Literal
@@ -77,11 +77,6 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def new_id() -> str:
-    """Not to be guessed."""
-    return uuid.uuid4().hex
-
-
 @dataclass(eq=False)
 class Job:
     """An ingest of some paths. Its runner alone changes it, under the runner's lock.
@@ -94,7 +89,7 @@ class Job:
     folder: str = ""
     on_begin: Callable[[], None] = lambda: None
     on_end: Callable[[Job, State], None] = lambda job, state: None
-    id: str = field(default_factory=new_id)
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)  # not to be guessed
     created_at: str = field(default_factory=now)
     state: State = "queued"
     ended_at: str = ""
@@ -121,7 +116,7 @@ class Job:
             "created_at": self.created_at,
             "ended_at": self.ended_at,
             "folder": self.folder,
-            "files": [self._file(file) for file in self.files],
+            "files": [asdict(file) | self._outcome(file) for file in self.files],
             "progress": self.progress,
             "note": self.note,
             "summary": self.summary,
@@ -130,11 +125,10 @@ class Job:
             "events_url": f"{url}/events",
         }
 
-    def _file(self, file: JobFile) -> dict[str, Any]:
-        """With what became of it, once that is known."""
+    def _outcome(self, file: JobFile) -> dict[str, Any]:
+        """What became of a file, once that is known."""
         outcome = self.outcomes.get(file.doc_id, {})
-        told = {name: outcome[name] for name in _SHOWN if outcome.get(name)}
-        return {"name": file.name, "size": file.size, "doc_id": file.doc_id, **told}
+        return {name: outcome[name] for name in _SHOWN if outcome.get(name)}
 
     def hear(self, line: bytes) -> None:
         """A message of its process; `ingest.server_job` has what they are."""
@@ -298,12 +292,6 @@ class JobRunner:
         if waits:
             self._end(job, "cancelled")
         return job
-
-    def wait(self, job_id: str, seconds: float | None = None) -> bool:
-        """Whether a job has ended, waiting for it so long. Blocks."""
-        job = self.get(job_id)
-        with self._changed:
-            return self._changed.wait_for(lambda: job.ended, seconds)
 
     async def follow(self, job_id: str) -> AsyncGenerator[tuple[str, Message] | None]:
         """The events of a job: `job` first, as it stands; `progress`, `file`, `page` and `note`; `done` last. None is a

@@ -17,7 +17,7 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, Path, Request
+from fastapi import APIRouter, Depends, Path, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import Field, ValidationError
 from starlette.concurrency import run_in_threadpool
@@ -31,7 +31,6 @@ from research.errors import CtxError, NothingFoundError, ProblemError, is_full, 
 from research.observe import log_failure, logger_of
 from research.schema import maybe, several
 from research.service.jobs import ADDRESS, Job, JobFile, Message, State, paths_below
-from research.service.problems import MEDIA_TYPE as PROBLEM
 from research.service.problems import Problem, refused
 from research.service.questions import EVENTS, STREAM_HEADERS, event
 from research.service.schemas import Body, Name, ProblemDocument, answer, json_response
@@ -288,29 +287,16 @@ _FILES = {
 }
 
 
-def _problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    words = {
-        400: "The body cannot be read",
-        403: "Ingest was not allowed at the start, or not to you",
-        404: "There is no such job or folder",
-        408: "The body came too slowly",
-        413: "Too large, or too many files",
-        415: "No PDF, or another content type",
-        422: "The request cannot be understood",
-        429: "Too many ingests wait already",
-        503: "The index cannot be written now",
-        507: "The disk is full",
-    }
-    return {
-        status: {"model": ProblemDocument, "description": words[status], "content": {PROBLEM: {}}}
-        for status in statuses
-    }
+_ALSO: dict[int | str, dict[str, Any]] = {
+    403: {"description": "Ingest was not allowed at the start, or not to you"},
+    408: {"description": "The body came too slowly"},
+    415: {"description": "No PDF, or another content type"},
+    507: {"description": "The disk is full"},
+}
 
 
 def ingest_router(jobs: JobRunner, uploads: Uploads, options: ServeOptions) -> APIRouter:
-    router = APIRouter(tags=["ingest"], default_response_class=Response)
-
-    def permit(request: Request) -> None:
+    async def permit(request: Request) -> None:
         caller = getattr(request.state, "caller", None)
         if caller is None or not caller.owner:
             hint = "ask whoever runs the server, or use a token of theirs"
@@ -319,11 +305,15 @@ def ingest_router(jobs: JobRunner, uploads: Uploads, options: ServeOptions) -> A
             hint = "start the server with: ctx serve --allow-ingest; or ingest here with: ctx ingest PATH"
             raise refused(Problem(403, "This server does not ingest", hint=hint))
 
+    router = APIRouter(
+        tags=["ingest"], default_response_class=Response, responses=_ALSO, dependencies=[Depends(permit)]
+    )
+
     @router.post(
         ADDRESS,
         summary="Upload PDFs, or name a folder, to be ingested by a job",
         status_code=202,
-        responses={202: {"model": JobDocument}, **_problems(400, 403, 404, 408, 413, 415, 422, 429, 503, 507)},
+        responses={202: {"model": JobDocument}},
         openapi_extra={
             "requestBody": {
                 "required": True,
@@ -335,7 +325,6 @@ def ingest_router(jobs: JobRunner, uploads: Uploads, options: ServeOptions) -> A
         },
     )
     async def start(request: Request) -> Response:
-        permit(request)
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind == FORM:
             with jobs.reserved():
@@ -353,26 +342,21 @@ def ingest_router(jobs: JobRunner, uploads: Uploads, options: ServeOptions) -> A
     @router.get(
         ADDRESS,
         summary="The last jobs, the newest first; their summaries without lists",
-        responses={200: {"model": JobsDocument}, **_problems(403)},
+        responses={200: {"model": JobsDocument}},
     )
-    async def listed(request: Request) -> Response:
-        permit(request)
+    async def listed() -> Response:
         return json_response({"schema": "ctx.ingest.jobs/1", "jobs": [_brief(job) for job in jobs.documents()]})
 
-    @router.get(
-        f"{ADDRESS}/{{job}}", summary="How a job stands", responses={200: {"model": JobDocument}, **_problems(403, 404)}
-    )
-    async def one(request: Request, job: JobId) -> Response:
-        permit(request)
+    @router.get(f"{ADDRESS}/{{job}}", summary="How a job stands", responses={200: {"model": JobDocument}})
+    async def one(job: JobId) -> Response:
         return json_response(jobs.document(jobs.get(job)))
 
     @router.get(
         f"{ADDRESS}/{{job}}/events",
         summary="Follow a job by server-sent events: job, progress, file, note, done",
-        responses={200: {"content": {EVENTS: {"schema": {"type": "string"}}}}, **_problems(403, 404, 429)},
+        responses={200: {"content": {EVENTS: {"schema": {"type": "string"}}}}},
     )
-    async def events(request: Request, job: JobId) -> Response:
-        permit(request)
+    async def events(job: JobId) -> Response:
         followed = jobs.follow(job)
         first = await anext(followed)  # raises while there can still be a status
         return StreamingResponse(_stream(first, followed), media_type=EVENTS, headers=STREAM_HEADERS)
@@ -383,11 +367,9 @@ def ingest_router(jobs: JobRunner, uploads: Uploads, options: ServeOptions) -> A
         responses={
             200: {"model": JobDocument, "description": "It has ended"},
             202: {"model": JobDocument, "description": "It is ending"},
-            **_problems(403, 404),
         },
     )
-    async def cancel(request: Request, job: JobId) -> Response:
-        permit(request)
+    async def cancel(job: JobId) -> Response:
         document = jobs.document(jobs.cancel(job))
         return json_response(document, 202 if document["state"] == "running" else 200)
 

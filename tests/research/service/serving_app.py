@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from research.observe import TRACE
 from research.service.app import Assembled, assemble, create_app
 from research.service.service import ServeOptions, Service
 from research.settings import Settings
+from tests.soak.running import PATIENCE
 
 OWNER = Principal("me", "", owner=True)
 
@@ -85,6 +87,13 @@ class Whole:
 
     def close(self) -> None:
         asyncio.run(self.made.service.close())
+
+
+def wait_for(reached: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not reached():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
 
 
 def events(text: str) -> list[tuple[str, Any]]:

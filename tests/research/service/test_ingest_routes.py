@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
@@ -17,7 +16,6 @@ from typing import Any
 
 import httpx
 import pytest
-from serving_app import OWNER, events
 
 from ingest import start_job
 from research.governance import Principal
@@ -31,6 +29,7 @@ from research.settings import Settings
 from research.store import IndexPaths
 from research.store import uploads as stored
 from tests.conftest import write_pdf
+from tests.research.service.serving_app import OWNER, events, wait_for
 from tests.soak.running import PATIENCE
 
 QUICK = Settings(ocr="off", images=False)
@@ -342,13 +341,6 @@ def real_server(root: Path, start: StartJob, **options: Any) -> Iterator[tuple[i
             served[0].jobs.stop(PATIENCE)
             served[1].stop()  # type: ignore[attr-defined]
             thread.join(PATIENCE)
-
-
-def wait_for(reached: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not reached():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def test_a_client_that_goes_away_in_the_middle_leaves_nothing(tmp_path: Path, loopback: None) -> None:

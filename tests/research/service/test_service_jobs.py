@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -24,6 +23,7 @@ from research.observe import NAME
 from research.service.jobs import Job, JobFile, JobRunner, StartJob
 from research.settings import Settings
 from tests.conftest import MakePdf
+from tests.research.service.serving_app import wait_for
 from tests.soak.contents import assert_whole
 from tests.soak.corpus import make_corpus
 from tests.soak.running import PATIENCE, assert_ended, descendants
@@ -77,15 +77,8 @@ def submit(jobs: JobRunner, *paths: str | Path, **more: Any) -> Job:
 
 
 def ended(jobs: JobRunner, job: Job) -> dict[str, Any]:
-    assert jobs.wait(job.id, PATIENCE)
+    wait_for(lambda: job.ended)
     return jobs.document(job)
-
-
-def wait_for(reached: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not reached():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
 
 
 def followed(jobs: JobRunner, job: Job) -> list[tuple[str, dict[str, Any]]]:

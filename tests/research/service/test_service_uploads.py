@@ -26,6 +26,7 @@ from research.settings import Settings
 from research.store import Catalog, IndexPaths, Upload, all_documents, plan_removal, remove
 from research.store import uploads as stored
 from tests.conftest import write_pdf
+from tests.research.service.serving_app import wait_for
 from tests.soak.running import PATIENCE
 
 BOUNDARY = "frontier"
@@ -228,7 +229,7 @@ class Served:
             return self.uploads.submit(self.jobs, receive(self.paths, body))
 
     def ended(self, job: Job) -> dict[str, Any]:
-        assert self.jobs.wait(job.id, PATIENCE)
+        wait_for(lambda: job.ended)
         return self.jobs.document(job)
 
     def stop(self) -> None:
