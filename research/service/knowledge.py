@@ -67,7 +67,7 @@ def contexts_router(service: Service) -> APIRouter:
         responses={200: {"model": ContextDocument}},
     )
     async def context(body: Annotated[AskRequest, Reads("POST context")], request: Request) -> Response:
-        asked = replace(body, tenant=request.state.caller.tenant, types=body.types or SOURCE_TYPES)
+        asked = replace(body, types=body.types or SOURCE_TYPES)
         found = answered(await service.acting_as(request.state.caller).asked(lambda index: index.context(asked)))
         told = {"schema": "ctx.research.context/1", "query": asked.question, "types": asked.types}
         return json_response({**told, **found.to_dict()})

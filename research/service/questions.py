@@ -1,13 +1,14 @@
 """Questions over HTTP: `/api/research/ask` (seed 004), whole or as a stream of events, and `/api/search`.
 
-An `AskRequest` as the body of an HTTP request, or as its query: read and described by its own records.
+An `AskRequest` as the body of an HTTP request, or as its query: read and described by its own records. Memories and
+sessions are those of whom the index acts for.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Request
@@ -75,10 +76,9 @@ def questions_router(service: Service) -> APIRouter:
     )
     async def ask(body: Annotated[AskRequest, Reads("POST ask")], request: Request) -> Response:
         own = service.acting_as(request.state.caller)
-        asked = replace(body, tenant=request.state.caller.tenant)  # memories and sessions are those of whoever asks
         if body.stream or EVENTS in request.headers.get("accept", ""):
-            return StreamingResponse(_stream(own, asked, request), media_type=EVENTS, headers=STREAM_HEADERS)
-        context = await own.ask(asked)
+            return StreamingResponse(_stream(own, body, request), media_type=EVENTS, headers=STREAM_HEADERS)
+        context = await own.ask(body)
         answer = await own.write(context) if _is_written(own, body, context) else None
         return json_response(ask_document(context, answer))
 
@@ -88,8 +88,7 @@ def questions_router(service: Service) -> APIRouter:
         responses={200: {"model": schemas.SessionDocument}},
     )
     async def session(name: schemas.Name, request: Request) -> Response:
-        caller = request.state.caller
-        turns = await service.acting_as(caller).look(lambda index: index.sessions.get(name, tenant=caller.tenant))
+        turns = await service.acting_as(request.state.caller).look(lambda index: index.sessions.get(name))
         return json_response(
             {"schema": "ctx.research.session/1", "session": name, "turns": [turn.to_dict() for turn in turns]}
         )
