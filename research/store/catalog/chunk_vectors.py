@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 from research.records import Region
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.ledger import STAGE_VECTORS
-from research.store.catalog.pages import batched, rows_in
 from research.store.catalog.reader import (
     REVISION,
     Reader,
+    batched,
     bump_revision,
     pack_vectors,
     reserve_sequence,
+    rows_in,
     unpack_vectors,
     write_meta,
 )
