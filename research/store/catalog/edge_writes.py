@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 
 from research.store.catalog.edges import CALLS, CITES, IMPORTS, NEWER
-from research.store.catalog.pages import batched, placeholders
+from research.store.catalog.pages import batched, placeholders, rows_in
 from research.store.catalog.reader import Writer, put_rows
 
 # Things that may have a name which is mentioned; with more, it is not known which is meant.
@@ -34,14 +34,9 @@ class NewNode:
 def put_nodes(connection: Writer, nodes: Iterable[NewNode]) -> dict[str, int]:
     """ref → number, of one tenant or of what is everybody's. Those that are there keep their number."""
     wanted = {node.ref: node for node in nodes}
-    numbers: dict[str, int] = {}
-    for part in batched(list(wanted)):
-        tenant = wanted[part[0]].tenant or ""
-        rows = connection.execute(
-            f"SELECT ref, node_no FROM nodes WHERE ref IN ({placeholders(part)}) AND COALESCE(tenant, '') = ?",
-            (*part, tenant),
-        )
-        numbers.update((str(row[0]), int(row[1])) for row in rows)
+    tenant = next((node.tenant for node in wanted.values()), None) or ""
+    query = "SELECT ref, node_no FROM nodes WHERE COALESCE(tenant, '') = ? AND ref IN"
+    numbers = {str(ref): int(number) for ref, number in rows_in(connection, query, list(wanted), first=(tenant,))}
     last = int(connection.execute("SELECT COALESCE(MAX(node_no), 0) FROM nodes").fetchone()[0])
     new = {ref: number for number, ref in enumerate((ref for ref in wanted if ref not in numbers), start=last + 1)}
     made = [(number, *astuple(wanted[ref])) for ref, number in new.items()]

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from research.store.catalog.pages import batched, placeholders
+from research.store.catalog.pages import batched, placeholders, rows_in
 from research.store.catalog.reader import Connection, Reader
 
 REFERS, CITES, NEWER, CALLS, IMPORTS, SUPPORTS, CHANGES, TOLD_IN, CONTAINS = range(1, 10)
@@ -55,18 +55,14 @@ class StoredEdge:
 def find_nodes(connection: Connection, refs: Iterable[str], tenant: str) -> dict[str, int]:
     """ref → number of those there are: everybody's, and of memories and sessions this tenant's. What stands for itself
     is there as long as an edge leads to it."""
-    found: dict[str, int] = {}
-    for part in batched(list(dict.fromkeys(refs))):
-        rows = connection.execute(
-            f"SELECT n.ref, n.node_no FROM nodes n WHERE n.ref IN ({placeholders(part)})"
-            " AND (n.tenant IS NULL OR n.tenant = ?)"
-            " AND (n.doc_id IS NOT NULL OR n.item_no IS NOT NULL OR n.memory_no IS NOT NULL"
-            " OR EXISTS (SELECT 1 FROM edges o WHERE o.source = n.node_no)"
-            " OR EXISTS (SELECT 1 FROM edges i WHERE i.target = n.node_no))",
-            (*part, tenant),
-        )
-        found.update((str(row[0]), int(row[1])) for row in rows)
-    return found
+    query = (
+        "SELECT n.ref, n.node_no FROM nodes n WHERE (n.tenant IS NULL OR n.tenant = ?)"
+        " AND (n.doc_id IS NOT NULL OR n.item_no IS NOT NULL OR n.memory_no IS NOT NULL"
+        " OR EXISTS (SELECT 1 FROM edges o WHERE o.source = n.node_no)"
+        " OR EXISTS (SELECT 1 FROM edges i WHERE i.target = n.node_no)) AND n.ref IN"
+    )
+    rows = rows_in(connection, query, list(dict.fromkeys(refs)), first=(tenant,))
+    return {str(ref): int(number) for ref, number in rows}
 
 
 def edges_a_node(seeds: int, hops: int, most: int) -> int:
@@ -95,7 +91,7 @@ def walk(
         " ORDER BY near.hop, n.node_no LIMIT ?",
         (*start, tenant, hops, *kinds, fan_out, *kinds, fan_out, tenant, most),
     )
-    return [StoredNode(int(row[0]), str(row[1]), str(row[2]), int(row[3])) for row in rows]
+    return [StoredNode(*row) for row in rows]
 
 
 def edges_between(
@@ -135,32 +131,24 @@ def _near_edges(of: str, kinds: Sequence[int]) -> str:
 
 def gone_memories(reader: Reader, tenant: str, refs: Sequence[str], now: str) -> set[str]:
     """Of these `memory:` refs those whose time is over."""
-    gone: set[str] = set()
-    for part in batched(refs):
-        rows = reader.connection.execute(
-            "SELECT n.ref FROM nodes n JOIN memories m ON m.tenant = n.tenant AND m.memory_no = n.memory_no"
-            f" WHERE n.ref IN ({placeholders(part)}) AND n.tenant = ? AND m.expires_at <> '' AND m.expires_at <= ?",
-            (*part, tenant, now),
-        )
-        gone.update(str(row[0]) for row in rows)
-    return gone
+    query = (
+        "SELECT n.ref FROM nodes n JOIN memories m ON m.tenant = n.tenant AND m.memory_no = n.memory_no"
+        " WHERE n.tenant = ? AND m.expires_at <> '' AND m.expires_at <= ? AND n.ref IN"
+    )
+    return {str(row[0]) for row in rows_in(reader.connection, query, refs, first=(tenant, now))}
 
 
 def node_titles(reader: Reader, refs: Sequence[str], tenant: str) -> dict[str, tuple[str, str]]:
     """ref → (file name of its document, what it is called), as far as there is any."""
-    found: dict[str, tuple[str, str]] = {}
-    for part in batched(refs):
-        rows = reader.connection.execute(
-            "SELECT n.ref, COALESCE(d.filename, ''),"
-            " CASE WHEN n.name <> '' THEN n.name ELSE COALESCE(i.title, m.text, d.title, '') END"
-            " FROM nodes n LEFT JOIN documents d ON d.doc_id = n.doc_id"
-            " LEFT JOIN items i ON i.item_no = n.item_no"
-            " LEFT JOIN memories m ON m.tenant = n.tenant AND m.memory_no = n.memory_no"
-            f" WHERE n.ref IN ({placeholders(part)}) AND (n.tenant IS NULL OR n.tenant = ?)",
-            (*part, tenant),
-        )
-        found.update((str(row[0]), (str(row[1]), str(row[2]))) for row in rows)
-    return found
+    query = (
+        "SELECT n.ref, COALESCE(d.filename, ''),"
+        " CASE WHEN n.name <> '' THEN n.name ELSE COALESCE(i.title, m.text, d.title, '') END"
+        " FROM nodes n LEFT JOIN documents d ON d.doc_id = n.doc_id LEFT JOIN items i ON i.item_no = n.item_no"
+        " LEFT JOIN memories m ON m.tenant = n.tenant AND m.memory_no = n.memory_no"
+        " WHERE (n.tenant IS NULL OR n.tenant = ?) AND n.ref IN"
+    )
+    rows = rows_in(reader.connection, query, refs, first=(tenant,))
+    return {str(ref): (str(filename), str(title)) for ref, filename, title in rows}
 
 
 def count_wrong(reader: Reader) -> int:
@@ -248,31 +236,21 @@ def items_after(reader: Reader, seq: int, limit: int) -> list[GraphedItem]:
     rows = reader.connection.execute(
         "SELECT item_no, seq, kind, parent, key, metadata FROM items WHERE seq > ? ORDER BY seq LIMIT ?", (seq, limit)
     )
-    return [
-        GraphedItem(int(row[0]), int(row[1]), str(row[2]), str(row[3]), str(row[4]), json.loads(row[5])) for row in rows
-    ]
+    return [GraphedItem(*fields, metadata=json.loads(metadata)) for *fields, metadata in rows]
 
 
 def parents_metadata(reader: Reader, kind: str, parents: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Parent → what is told of it, of those there are."""
-    found: dict[str, dict[str, Any]] = {}
-    for part in batched(list(dict.fromkeys(parents))):
-        query = f"SELECT parent, metadata FROM item_parents WHERE kind = ? AND parent IN ({placeholders(part)})"
-        rows = reader.connection.execute(query, (kind, *part))
-        found.update((str(row[0]), json.loads(row[1])) for row in rows)
-    return found
+    query = "SELECT parent, metadata FROM item_parents WHERE kind = ? AND parent IN"
+    rows = rows_in(reader.connection, query, list(dict.fromkeys(parents)), first=(kind,))
+    return {str(parent): json.loads(metadata) for parent, metadata in rows}
 
 
 def first_items(reader: Reader, kind: str, parents: Sequence[str]) -> dict[str, int]:
     """Parent → the number of its first item, of those that have any."""
-    found: dict[str, int] = {}
-    for part in batched(list(dict.fromkeys(parents))):
-        query = (
-            "SELECT parent, MIN(item_no) FROM items"
-            f" WHERE kind = ? AND parent IN ({placeholders(part)}) GROUP BY parent"
-        )
-        found.update((str(row[0]), int(row[1])) for row in reader.connection.execute(query, (kind, *part)))
-    return found
+    query = "SELECT parent, MIN(item_no) FROM items WHERE kind = ? AND parent IN"
+    rows = rows_in(reader.connection, query, list(dict.fromkeys(parents)), "GROUP BY parent", first=(kind,))
+    return {str(parent): int(number) for parent, number in rows}
 
 
 def tenants_behind(reader: Reader, limit: int) -> list[tuple[str, int]]:
@@ -291,7 +269,7 @@ def memories_after(reader: Reader, tenant: str, seq: int, limit: int) -> list[Gr
         "SELECT memory_no, seq, id, session FROM memories WHERE tenant = ? AND seq > ? ORDER BY seq LIMIT ?",
         (tenant, seq, limit),
     )
-    return [GraphedMemory(int(row[0]), int(row[1]), str(row[2]), str(row[3])) for row in rows]
+    return [GraphedMemory(*row) for row in rows]
 
 
 def last_change(reader: Reader, tenant: str) -> int:

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass
 
-from research.store.catalog.pages import batched, placeholders
+from research.store.catalog.pages import batched, placeholders, rows_in
 from research.store.catalog.reader import Connection, Reader, Writer, put_rows
 
 
@@ -96,53 +96,46 @@ def _by_document(reader: Reader, query: str, doc_ids: Sequence[str]) -> dict[str
 
 def governed_items(reader: Reader, kind: str, keys: Iterable[str]) -> dict[str, GovernedItem]:
     """Key → the item; or what items were read from, where the key is that."""
-    found: dict[str, GovernedItem] = {}
-    for part in batched(list(dict.fromkeys(keys))):
-        marks = placeholders(part)
-        whole = f"SELECT parent FROM item_parents WHERE kind = ? AND parent IN ({marks})"
-        found.update(
-            (str(row[0]), GovernedItem(str(row[0]))) for row in reader.connection.execute(whole, (kind, *part))
-        )
-        query = f"SELECT key, parent, metadata FROM items WHERE kind = ? AND key IN ({marks})"
-        for key, parent, metadata in reader.connection.execute(query, (kind, *part)):
-            facts = json.loads(metadata) if kind in ("commit", "value") else {}
-            quoted = [f"experience:{facts['experience']}"] if facts.get("experience") else []
-            found[str(key)] = GovernedItem(
-                str(parent), tuple(map(str, facts.get("files_changed") or ())), tuple(quoted)
-            )
+    wanted, connection = list(dict.fromkeys(keys)), reader.connection
+    whole = rows_in(connection, "SELECT parent FROM item_parents WHERE kind = ? AND parent IN", wanted, first=(kind,))
+    found = {str(parent): GovernedItem(str(parent)) for (parent,) in whole}
+    query = "SELECT key, parent, metadata FROM items WHERE kind = ? AND key IN"
+    for key, parent, metadata in rows_in(connection, query, wanted, first=(kind,)):
+        facts = json.loads(metadata) if kind in ("commit", "value") else {}
+        quoted = [f"experience:{facts['experience']}"] if facts.get("experience") else []
+        found[str(key)] = GovernedItem(str(parent), tuple(map(str, facts.get("files_changed") or ())), tuple(quoted))
     return found
 
 
 def governed_memories(reader: Reader, tenant: str, ids: Iterable[str]) -> dict[str, GovernedMemory]:
     """By id, those of this tenant."""
-    found: dict[str, GovernedMemory] = {}
-    for part in batched(list(dict.fromkeys(ids))):
-        marks = placeholders(part)
-        made_from: dict[str, list[str]] = {}
-        for query in (
-            "SELECT m.id, s.source_id FROM memories m JOIN memory_sources s"
-            f" ON s.tenant = m.tenant AND s.memory_no = m.memory_no WHERE m.tenant = ? AND m.id IN ({marks})",
-            "SELECT m.id, j.id FROM memories m JOIN memories j"
-            f" ON j.tenant = m.tenant AND j.joined_to = m.memory_no WHERE m.tenant = ? AND m.id IN ({marks})",
-        ):
-            for memory_id, other in reader.connection.execute(query, (tenant, *part)):
-                made_from.setdefault(str(memory_id), []).append(str(other))
-        query = f"SELECT id, tags FROM memories WHERE tenant = ? AND id IN ({marks})"
-        for memory_id, tags in reader.connection.execute(query, (tenant, *part)):
-            others = sorted(made_from.get(str(memory_id), ()))
-            found[str(memory_id)] = GovernedMemory(frozenset(map(str, json.loads(tags))), tuple(others))
-    return found
+    wanted = list(dict.fromkeys(ids))
+    made_from: dict[str, list[str]] = {}
+    for query in (
+        "SELECT m.id, s.source_id FROM memories m JOIN memory_sources s"
+        " ON s.tenant = m.tenant AND s.memory_no = m.memory_no WHERE m.tenant = ? AND m.id IN",
+        "SELECT m.id, j.id FROM memories m JOIN memories j"
+        " ON j.tenant = m.tenant AND j.joined_to = m.memory_no WHERE m.tenant = ? AND m.id IN",
+    ):
+        for memory_id, other in rows_in(reader.connection, query, wanted, first=(tenant,)):
+            made_from.setdefault(str(memory_id), []).append(str(other))
+    rows = rows_in(
+        reader.connection, "SELECT id, tags FROM memories WHERE tenant = ? AND id IN", wanted, first=(tenant,)
+    )
+    return {
+        str(memory_id): GovernedMemory(frozenset(json.loads(tags)), tuple(sorted(made_from.get(memory_id, ()))))
+        for memory_id, tags in rows
+    }
 
 
 def known_sessions(reader: Reader, tenant: str, names: Iterable[str]) -> set[str]:
     """Those of these conversations that a tenant has, asked or remembered."""
-    found: set[str] = set()
-    for part in batched(list(dict.fromkeys(names))):
-        marks = placeholders(part)
-        for table in ("turns", "memories"):
-            query = f"SELECT DISTINCT session FROM {table} WHERE tenant = ? AND session IN ({marks})"
-            found.update(str(row[0]) for row in reader.connection.execute(query, (tenant, *part)))
-    return found
+    wanted, query = list(dict.fromkeys(names)), "SELECT DISTINCT session FROM {} WHERE tenant = ? AND session IN"
+    return {
+        str(session)
+        for table in ("turns", "memories")
+        for (session,) in rows_in(reader.connection, query.format(table), wanted, first=(tenant,))
+    }
 
 
 def page_places(reader: Reader) -> dict[str, list[tuple[int, int]]]:

@@ -13,7 +13,7 @@ from dataclasses import astuple, dataclass
 from research.errors import NothingFoundError, UsageError
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.memories import tenant_state
-from research.store.catalog.pages import batched, placeholders
+from research.store.catalog.pages import placeholders, rows_in
 from research.store.catalog.reader import Reader, Writer, count_up, put_rows
 
 CLASSIFICATIONS = ("Public", "Internal", "Confidential", "Restricted")  # the strictest last
@@ -68,11 +68,10 @@ def labels_at(reader: Reader, tenant: str, targets: Iterable[str]) -> dict[str, 
     found: dict[str, list[Label]] = {}
     if not _any_labels(reader):
         return found
-    for part in batched(list(dict.fromkeys(targets))):
-        query = f"SELECT {_COLUMNS} FROM labels WHERE tenant = ? AND target IN ({placeholders(part)})"
-        for row in reader.connection.execute(query, (tenant, *part)):
-            label = Label(*row)
-            found.setdefault(label.target, []).append(label)
+    query = f"SELECT {_COLUMNS} FROM labels WHERE tenant = ? AND target IN"
+    for row in rows_in(reader.connection, query, list(dict.fromkeys(targets)), first=(tenant,)):
+        label = Label(*row)
+        found.setdefault(label.target, []).append(label)
     return found
 
 
@@ -154,12 +153,7 @@ def _there(reader: Reader, tenant: str, kind: str, keys: list[str]) -> set[str]:
             ("SELECT session FROM turns WHERE tenant = ? AND session IN", (tenant,)),
             ("SELECT session FROM memories WHERE tenant = ? AND session IN", (tenant,)),
         )
-    found: set[str] = set()
-    for part in batched(keys):
-        for query, first in queries:
-            rows = reader.connection.execute(f"{query} ({placeholders(part)})", (*first, *part))
-            found.update(str(row[0]) for row in rows)
-    return found
+    return {str(row[0]) for query, first in queries for row in rows_in(reader.connection, query, keys, first=first)}
 
 
 def _any_labels(reader: Reader) -> bool:

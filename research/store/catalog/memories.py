@@ -16,7 +16,15 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from research.memories import Memory, Within
-from research.store.catalog.reader import Connection, Reader, Writer, batched, placeholders, unpack_vectors
+from research.store.catalog.reader import (
+    Connection,
+    Reader,
+    Writer,
+    batched,
+    placeholders,
+    rows_in,
+    unpack_vectors,
+)
 from research.store.fulltext.analyzer import analyze
 
 if TYPE_CHECKING:
@@ -93,13 +101,11 @@ def vectors_of(
     import numpy as np
 
     query = "SELECT memory_no, vector FROM memory_vectors WHERE tenant = ? AND encoder = ?"
+    of, order = (tenant, encoder), "ORDER BY memory_no"
     if numbers is None:
-        rows = reader.connection.execute(f"{query} ORDER BY memory_no", (tenant, encoder)).fetchall()
+        rows = reader.connection.execute(f"{query} {order}", of).fetchall()
     else:
-        rows = []
-        for part in batched(numbers):
-            among = f"{query} AND memory_no IN ({placeholders(part)}) ORDER BY memory_no"
-            rows += reader.connection.execute(among, (tenant, encoder, *part)).fetchall()
+        rows = list(rows_in(reader.connection, f"{query} AND memory_no IN", numbers, order, first=of))
     if not rows:
         return [], np.zeros((0, 0), dtype=np.float32)
     return [int(row[0]) for row in rows], unpack_vectors([row[1] for row in rows]).astype(np.float32)
@@ -107,11 +113,8 @@ def vectors_of(
 
 def get_memories(connection: Connection, tenant: str, numbers: Sequence[int]) -> dict[int, Memory]:
     """By their numbers, with the ids that are joined to them."""
-    found: dict[int, Memory] = {}
-    for part in batched(numbers):
-        query = f"SELECT {_COLUMNS} FROM {_TABLES} WHERE m.tenant = ? AND m.memory_no IN ({placeholders(part)})"
-        for row in connection.execute(query, (tenant, *part)):
-            found[int(row[0])] = _memory(tenant, row)
+    query = f"SELECT {_COLUMNS} FROM {_TABLES} WHERE m.tenant = ? AND m.memory_no IN"
+    found = {int(row[0]): _memory(tenant, row) for row in rows_in(connection, query, numbers, first=(tenant,))}
     also = _joined(connection, tenant, list(found))
     return {
         number: replace(memory, also=also[number]) if number in also else memory for number, memory in found.items()
@@ -120,11 +123,9 @@ def get_memories(connection: Connection, tenant: str, numbers: Sequence[int]) ->
 
 def numbers_of(connection: Connection, tenant: str, ids: Iterable[str]) -> dict[str, int]:
     """id → number, for those there are."""
-    found: dict[str, int] = {}
-    for part in batched(list(dict.fromkeys(ids))):
-        query = f"SELECT id, memory_no FROM memories WHERE tenant = ? AND id IN ({placeholders(part)})"
-        found.update((str(row[0]), int(row[1])) for row in connection.execute(query, (tenant, *part)))
-    return found
+    query = "SELECT id, memory_no FROM memories WHERE tenant = ? AND id IN"
+    rows = rows_in(connection, query, list(dict.fromkeys(ids)), first=(tenant,))
+    return {str(memory_id): int(number) for memory_id, number in rows}
 
 
 def list_memories(

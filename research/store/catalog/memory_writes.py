@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from research.errors import UsageError
 from research.memories import Outcome, Within
 from research.store.catalog.memories import words_of, write_words
-from research.store.catalog.reader import Writer, batched, pack_vectors, placeholders, put_rows
+from research.store.catalog.reader import Writer, batched, pack_vectors, placeholders, put_rows, rows_in
 
 if TYPE_CHECKING:
     import numpy as np
@@ -222,13 +222,8 @@ def write_vectors(
     connection: Writer, tenant: str, encoder: str, numbers: Sequence[int], vectors: NDArray[np.float32]
 ) -> None:
     """Vectors (n, dim) of memories; of those that are gone or joined by now none is written."""
-    there: set[int] = set()
-    for part in batched(numbers):
-        query = (
-            "SELECT memory_no FROM memories WHERE tenant = ? AND joined_to IS NULL"
-            f" AND memory_no IN ({placeholders(part)})"
-        )
-        there.update(int(row[0]) for row in connection.execute(query, (tenant, *part)))
+    query = "SELECT memory_no FROM memories WHERE tenant = ? AND joined_to IS NULL AND memory_no IN"
+    there = {int(row[0]) for row in rows_in(connection, query, numbers, first=(tenant,))}
     packed = zip(numbers, pack_vectors(vectors), strict=True)
     rows = [(tenant, number, encoder, vector) for number, vector in packed if number in there]
     put_rows(connection, "memory_vectors", "tenant, memory_no, encoder, vector", rows, over="tenant, memory_no")
@@ -289,10 +284,8 @@ def summaries_of(connection: Writer, tenant: str, numbers: Sequence[int]) -> lis
     found: dict[int, None] = {}
     waiting = list(numbers)
     while waiting:
-        made: list[int] = []
-        for part in batched(_ids(connection, tenant, waiting)):
-            query = f"SELECT memory_no FROM memory_sources WHERE tenant = ? AND source_id IN ({placeholders(part)})"
-            made += [int(row[0]) for row in connection.execute(query, (tenant, *part))]
+        query = "SELECT memory_no FROM memory_sources WHERE tenant = ? AND source_id IN"
+        made = [int(row[0]) for row in rows_in(connection, query, _ids(connection, tenant, waiting), first=(tenant,))]
         waiting = [number for number in dict.fromkeys(made) if number not in found and number not in numbers]
         found.update(dict.fromkeys(waiting))
     return list(found)
@@ -349,8 +342,5 @@ def _promote(connection: Writer, tenant: str, number: int, gone: Iterable[int]) 
 
 
 def _ids(connection: Writer, tenant: str, numbers: Sequence[int]) -> list[str]:
-    found: list[str] = []
-    for part in batched(numbers):
-        query = f"SELECT id FROM memories WHERE tenant = ? AND memory_no IN ({placeholders(part)}) ORDER BY memory_no"
-        found += [str(row[0]) for row in connection.execute(query, (tenant, *part))]
-    return found
+    query = "SELECT id FROM memories WHERE tenant = ? AND memory_no IN"
+    return [str(row[0]) for row in rows_in(connection, query, numbers, "ORDER BY memory_no", first=(tenant,))]

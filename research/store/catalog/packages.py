@@ -17,7 +17,7 @@ from dataclasses import astuple, dataclass
 from typing import Any
 
 from research.store.catalog.labels import content_changed
-from research.store.catalog.pages import batched, placeholders
+from research.store.catalog.pages import batched, placeholders, rows_in
 from research.store.catalog.reader import Connection, Reader, Writer, put_rows
 
 
@@ -140,16 +140,12 @@ def give_feedback(connection: Writer, package_id: str, refs: Sequence[str], usef
 
 def uses_of(reader: Reader, tenant: str, refs: Sequence[str]) -> dict[str, Uses]:
     """Of those of these that any package of the tenant holds."""
-    found: dict[str, Uses] = {}
-    for part in batched(list(dict.fromkeys(refs))):
-        query = (
-            "SELECT ref, COUNT(*), SUM(CASE WHEN useful > 0 THEN 1 ELSE 0 END),"
-            " SUM(CASE WHEN useful < 0 THEN 1 ELSE 0 END) FROM package_sources"
-            f" WHERE tenant = ? AND ref IN ({placeholders(part)}) GROUP BY ref"
-        )
-        for ref, chosen, useful, not_useful in reader.connection.execute(query, (tenant, *part)):
-            found[ref] = Uses(chosen, useful, not_useful)
-    return found
+    query = (
+        "SELECT ref, COUNT(*), SUM(CASE WHEN useful > 0 THEN 1 ELSE 0 END),"
+        " SUM(CASE WHEN useful < 0 THEN 1 ELSE 0 END) FROM package_sources WHERE tenant = ? AND ref IN"
+    )
+    rows = rows_in(reader.connection, query, list(dict.fromkeys(refs)), "GROUP BY ref", first=(tenant,))
+    return {ref: Uses(int(chosen), int(useful), int(not_useful)) for ref, chosen, useful, not_useful in rows}
 
 
 def leave_packages(connection: Writer, owners: Sequence[str]) -> None:

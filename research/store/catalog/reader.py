@@ -140,10 +140,13 @@ def batched(items: Sequence[T], *, values: int = 1) -> Iterator[list[T]]:
         yield list(items[start : start + size])
 
 
-def rows_in(connection: Connection, query: str, values: Sequence[Any], then: str = "") -> Iterator[Any]:
-    """Run a query that ends in IN, with some of the values at a time, and give all rows; `then` follows the values."""
+def rows_in(
+    connection: Connection, query: str, values: Sequence[Any], then: str = "", *, first: Sequence[Any] = ()
+) -> Iterator[Any]:
+    """Run a query that ends in IN, with some of the values at a time, and give all rows; `then` follows the values.
+    `first`: what the query has before them."""
     for part in batched(values):
-        yield from connection.execute(f"{query} ({placeholders(part)}) {then}", part).fetchall()
+        yield from connection.execute(f"{query} ({placeholders(part)}) {then}", (*first, *part)).fetchall()
 
 
 def placeholders(values: Sequence[object]) -> str:
