@@ -236,7 +236,9 @@ def items_after(reader: Reader, seq: int, limit: int) -> list[GraphedItem]:
     rows = reader.connection.execute(
         "SELECT item_no, seq, kind, parent, key, metadata FROM items WHERE seq > ? ORDER BY seq LIMIT ?", (seq, limit)
     )
-    return [GraphedItem(*fields, metadata=json.loads(metadata)) for *fields, metadata in rows]
+    return [
+        GraphedItem(number, seq, kind, parent, key, json.loads(told)) for number, seq, kind, parent, key, told in rows
+    ]
 
 
 def parents_metadata(reader: Reader, kind: str, parents: Sequence[str]) -> dict[str, dict[str, Any]]:

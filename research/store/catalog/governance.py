@@ -130,12 +130,11 @@ def governed_memories(reader: Reader, tenant: str, ids: Iterable[str]) -> dict[s
 
 def known_sessions(reader: Reader, tenant: str, names: Iterable[str]) -> set[str]:
     """Those of these conversations that a tenant has, asked or remembered."""
-    wanted, query = list(dict.fromkeys(names)), "SELECT DISTINCT session FROM {} WHERE tenant = ? AND session IN"
-    return {
-        str(session)
-        for table in ("turns", "memories")
-        for (session,) in rows_in(reader.connection, query.format(table), wanted, first=(tenant,))
-    }
+    wanted = list(dict.fromkeys(names))
+    queries = [
+        f"SELECT DISTINCT session FROM {table} WHERE tenant = ? AND session IN" for table in ("turns", "memories")
+    ]
+    return {str(row[0]) for query in queries for row in rows_in(reader.connection, query, wanted, first=(tenant,))}
 
 
 def page_places(reader: Reader) -> dict[str, list[tuple[int, int]]]:

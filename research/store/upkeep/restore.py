@@ -20,6 +20,7 @@ from research.errors import (
     CtxError,
     IndexUnusableError,
     NewerIndexError,
+    OlderIndexError,
     UsageError,
     is_machine_trouble,
     unusable,
@@ -116,8 +117,9 @@ def _check_place(paths: IndexPaths, *, force: bool) -> bool:
         raise
     except (IndexUnusableError, sqlite3.Error) as error:
         if not force:
+            what = "an index of an older ctx" if isinstance(error, OlderIndexError) else "a damaged index"
             raise UsageError(
-                f"there is a damaged index at {paths.root}", hint="replace it with --force; its catalog is kept aside"
+                f"there is {what} at {paths.root}", hint="replace it with --force; its catalog is kept aside"
             ) from error
         return True
     counts = {
