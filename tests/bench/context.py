@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from research.context.duplicates import are_alike, without_duplicates
+from research.context.duplicates import without_duplicates
 from research.encoders.minilm import MiniLMEncoder
 from research.index import Index
 from research.models import Item
@@ -42,6 +42,7 @@ from research.store import (
 )
 from tests.bench.made import Words, fill, questions
 from tests.bench.table import line, median, title
+from tests.research.sources.test_context_duplicates import are_alike
 
 ITEMS = 10_000
 PAGES = 3_000  # of documents, for what is held against
