@@ -47,7 +47,7 @@ def mcp(
     with --allow-ingest also ingest; every page is a resource at ctx://doc/ID/page/N. Nothing but the protocol is ever
     written to stdout; what it logs goes to --log-file. It ends with its stdin, or by Ctrl-C or SIGTERM.
 
-    README, "For agents (MCP)", has the lines for Claude Code, Claude Desktop, VS Code and Codex. ctx serve offers the
+    docs/agents.md has the lines for Claude Code, Claude Desktop, VS Code and Codex. ctx serve offers the
     same tools over HTTP at /mcp.
 
     Examples:
@@ -64,7 +64,7 @@ def mcp(
         raise UsageError(f"--text-in: {text_in!r} is not one of content, structured", hint="leave it out if in doubt")
     index = call.index_of(call.settings())
     if sys.stdin.isatty():
-        call.say("an agent's program starts this and talks to it; see README, For agents (MCP). Ctrl-D ends it")
+        call.say("an agent's program starts this and talks to it; see docs/agents.md. Ctrl-D ends it")
     gc.disable()  # what is loaded now stays: to look for garbage in it again and again is a tenth of the start
     # From here on what any library prints goes to stderr, and nobody else reads what the client sends.
     stdin, stdout = _own(0, os.O_RDONLY), _own(1, os.O_WRONLY)

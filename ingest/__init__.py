@@ -6,7 +6,7 @@ from research.store.files.paths import IndexPaths
 summary = ingest(IndexPaths(Path(".ctx")), ["reports", "letter.pdf"])
 
 An index is a `research.Index` or its paths. `IngestSummary` tells what became of every file; an `Observer` is told as
-it happens. README, "As a library", has more.
+it happens. docs/library.md has more.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from research.context import TokenCounter
 from research.store import IndexPaths
 from tests.in_process import Ran
 
-README = (Path(__file__).parents[2] / "README.md").read_text()
+AGENTS = (Path(__file__).parents[2] / "docs" / "agents.md").read_text()
 ASKED = "why do uploads stop and are parts sent again"
 
 Call = Callable[..., Ran]
@@ -136,7 +136,7 @@ def test_a_premortem_of_nothing(call: Call, at: tuple[str, str], tmp_path: Path)
 
 @pytest.mark.slow
 def test_the_hook_that_the_readme_shows_tells_it_once_a_session(of_everything: Path, tmp_path: Path) -> None:
-    [script] = re.findall(r"```sh\n(#!/bin/sh\n.*?)```", README, re.DOTALL)
+    [script] = re.findall(r"```sh\n(#!/bin/sh\n.*?)```", AGENTS, re.DOTALL)
     environment = {
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
