@@ -331,7 +331,7 @@ def test_wrong_usage(call: Callable[..., Ran], args: list[str], words: str) -> N
 
 def test_the_readmes_lines_for_clients_can_be_read() -> None:
     text = (Path(__file__).parents[2] / "docs" / "agents.md").read_text()
-    section = text.split("## For agents (MCP)\n")[1].split("\n## ")[0]
+    section = text.split("## MCP\n")[1].split("\n## ")[0]
     blocks = re.findall(r"```(\w+)\n(.*?)```", section, re.DOTALL)
     desktop, editor, remote_editor = [json.loads(body) for kind, body in blocks if kind == "json"]
     local, remote = [tomllib.loads(body) for kind, body in blocks if kind == "toml"]
