@@ -15,7 +15,7 @@ PYTEST = -m pytest -n $(PROCESSES)
 
 demo: .venv/base
 	@CTX_INDEX=.venv/demo-index $(BIN)/ctx ingest data/samples
-	@CTX_INDEX=.venv/demo-index $(BIN)/ctx ask "How many weeks of parental leave does the 2025 handbook give?" --max-sources 2
+	@CTX_INDEX=.venv/demo-index CTX_MAX_SOURCES=2 $(BIN)/ctx ask "How many weeks of parental leave does the 2025 handbook give?"
 
 # Lint, the tests as $(1) runs them with mypy beside them, then $(2).
 define CHECKED

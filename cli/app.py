@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type
 import typer
 from typer.core import TyperGroup
 
-from cli.call import Call, Verbs, principal_of, request_options
+from cli.call import Call, Offers, Verbs, principal_of, request_options
 from cli.options import (
     AsOption,
     DebugOption,
@@ -188,13 +188,13 @@ def _first_sentence(text: str) -> str:
 
 def _leaf(name: str, function: Callable[..., int], short: str = "") -> Any:
     """The command of a function: its parameters, the options that it offers besides, and those that all have."""
-    offers = function.__dict__.get("offers", {"door": "", "acting": False, "without": (), "more": {}})
+    offers: Offers = function.__dict__.get("offers", Offers())
     own = dict(list(signature(function).parameters.items())[1:])  # without the call
     hints = get_type_hints(function, include_extras=True)
     arguments = {name: each for name, each in own.items() if _is_argument(hints[name])}
-    typed = {**(request_options(offers["door"]) if offers["door"] else {}), **offers["more"]}
-    every = {name: hint for name, hint in _EVERYWHERE.items() if name not in offers["without"]}
-    if not offers["acting"]:
+    typed = {**(request_options(offers.door) if offers.door else {}), **offers.more}
+    every = {name: hint for name, hint in _EVERYWHERE.items() if name not in offers.without}
+    if not offers.acting:
         del every["acting"]
     added = [
         Parameter(name, Parameter.KEYWORD_ONLY, default=False if get_args(hint)[0] is bool else None, annotation=hint)

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from types import FrameType
+from types import FrameType, MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, NamedTuple, TypeVar
 
 import typer
@@ -43,6 +43,15 @@ class Verbs(NamedTuple):
     verbs: dict[str, Callable[..., int]]
 
 
+class Offers(NamedTuple):
+    """Which options a command has besides its parameters."""
+
+    door: str = ""  # those of a question, by `research.request`
+    acting: bool = False  # --as, for commands that show what is in the index
+    without: tuple[str, ...] = ()  # of those that all commands have
+    more: Mapping[str, Any] = MappingProxyType({})  # with their types; what was typed stands in `Call.typed`
+
+
 def request_options(door: str) -> dict[str, Any]:
     """The options of a command that asks: what `research.request.DOORS` has for it, by name, with their types."""
     from research.request import parameters_of
@@ -71,17 +80,12 @@ def _request_option(each: Parameter) -> Any:
 
 
 def offers(
-    *,
-    door: str = "",
-    acting: bool = False,
-    without: tuple[str, ...] = (),
-    more: dict[str, Any] | None = None,
+    door: str = "", acting: bool = False, without: tuple[str, ...] = (), more: Mapping[str, Any] = Offers().more
 ) -> Callable[[Function], Function]:
-    """Say which options a command has besides its parameters: those of a `door` of `research.request`, `--as` if it
-    shows what is in the index, and `more`, whose values come in `Call.typed`; `without` some of those all have."""
+    """Decorate a command with what it offers."""
 
     def mark(function: Function) -> Function:
-        function.__dict__["offers"] = {"door": door, "acting": acting, "without": without, "more": more or {}}
+        function.__dict__["offers"] = Offers(door, acting, without, more)
         return function
 
     return mark

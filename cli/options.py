@@ -1,4 +1,4 @@
-"""Every argument and option that a command declares: each flag once, with one help text for all commands that have it.
+"""The arguments and options that several commands have, each described once; one command's own stand with it.
 
 The options of a question (`--doc`, `--max-tokens`, …) are made from `research.request`. Options that set a setting have
 no bounds of their own: `load_settings` holds flags, variables and files to the same.
