@@ -156,13 +156,9 @@ def test_a_refused_restore_says_why_and_changes_nothing(call, copied: Path, tmp_
     assert call("backup", str(file), "--index", str(copied)).code == 0
     with zipfile.ZipFile(file) as opened:
         catalog, manifest = opened.read("catalog.sqlite3"), opened.read("ctx-backup.json")
-    (tmp_path / "c.sqlite3").write_bytes(catalog)
-    with closing(sqlite3.connect(tmp_path / "c.sqlite3")) as changed:
-        changed.execute("UPDATE pages SET page = '7x' WHERE page = 3")
-        changed.commit()
     asked = call("ask", "housing bubble", "--json", "--index", str(copied)).document["formatted_text"]
     for data, said, words in (
-        ((tmp_path / "c.sqlite3").read_bytes(), manifest, "pages.page is '7x', not a page number"),
+        (catalog[:-4096], manifest, "catalog"),
         (catalog, b"[" * 60_000, "its manifest cannot be read"),
         (catalog, manifest.replace(b": 4,", b": Infinity,"), "its manifest cannot be read"),
     ):

@@ -109,4 +109,4 @@ def test_options_are_named_as_they_are_typed() -> None:
     with pytest.raises(UsageError, match=r"^--not-doc is empty"):
         read_request("ctx ask", {"not_doc": [""]}, question="a")
     with pytest.raises(UsageError, match=r"^--min-score: "):
-        read_request("ctx ask", {"min_score": "7"}, question="a")
+        read_request("ctx search", {"min_score": "7"}, question="a")
