@@ -6,11 +6,13 @@ Ctrl-C and SIGTERM are alike: the first ends a run in good order, the second at 
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from enum import StrEnum
 from types import FrameType, MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, NamedTuple, TypeVar
 
@@ -20,6 +22,7 @@ from cli.output import say, write_document, write_line
 from research.errors import NothingFoundError, UsageError
 from research.files import index_folder
 from research.settings import Settings, load_settings
+from research.text import one_line
 
 if TYPE_CHECKING:
     from research.governance import Principal
@@ -52,6 +55,66 @@ class Offers(NamedTuple):
     more: Mapping[str, Any] = MappingProxyType({})  # with their types; what was typed stands in `Call.typed`
 
 
+class LogLevel(StrEnum):
+    debug = "debug"
+    info = "info"
+    warning = "warning"
+    error = "error"
+
+
+# What the shell offers for a document or a tag is silent whatever happens: somebody is in the middle of typing. Names
+# are other people's: those that hold quotes, dollars, backslashes or what cannot be seen are not offered, because a
+# shell may evaluate what it is given; nor are those that begin with a dash, because ctx would take them for options.
+_RISKY = re.compile(r"[\"'\\$`!]")
+_TO_ESCAPE = re.compile(r"([^\w@%+=:,./-])")
+
+
+class _Word(str):
+    """A word as bash needs it. Typer would drop it, for it does not begin with what was typed: it is escaped."""
+
+    __slots__ = ()
+
+    def startswith(self, *_: Any) -> bool:
+        return True
+
+
+def complete_document(ctx: Any, incomplete: str) -> list[str]:
+    return _complete(ctx, incomplete, lambda index: [document.filename for document in index.documents.list()])
+
+
+def complete_tag(ctx: Any, incomplete: str) -> list[str]:
+    return _complete(ctx, incomplete, lambda index: index.documents.all_tags())
+
+
+def _complete(ctx: Any, incomplete: str, names_of: Callable[[Any], Any]) -> list[str]:
+    try:
+        contexts = [ctx]
+        while contexts[-1].parent is not None:
+            contexts.append(contexts[-1].parent)
+        folder = next((each.params["index"] for each in contexts if each.params.get("index")), None)
+        with Call(folder, quiet=True).index() as index:
+            names = sorted(set(names_of(index)))
+    except Exception:  # noqa: BLE001  no index, a damaged one, wrong settings: the next command tells, not this
+        return []
+    fitting = [
+        name
+        for name in names
+        if name.startswith(incomplete)
+        and one_line(name) == name
+        and not name.startswith("-")
+        and not _RISKY.search(name)
+    ]
+    return [_Word(_TO_ESCAPE.sub(r"\\\1", name)) if _in_bare_bash() else name for name in fitting]
+
+
+def _in_bare_bash() -> bool:
+    """Bash takes a word as it is given; zsh and fish escape it, and so does a quote that is open."""
+    if os.environ.get("_CTX_COMPLETE") != "complete_bash":
+        return False
+    words = os.environ.get("COMP_WORDS", "").split("\n")
+    return not words[-1].startswith(("'", '"'))
+
+
 def request_options(door: str) -> dict[str, Any]:
     """The options of a command that asks: what `research.request.DOORS` has for it, by name, with their types."""
     from research.request import parameters_of
@@ -62,8 +125,6 @@ def request_options(door: str) -> dict[str, Any]:
 def _request_option(each: Parameter) -> Any:
     if each.kind == "boolean":
         return Annotated[bool, typer.Option(each.spelling, help=each.words)]
-    from cli.options import complete_document, complete_tag
-
     several = each.kind == "texts" and not each.separator
     more = " Repeatable." if several else f" Of {', '.join(each.choices)}." if each.separator else ""
     known = {"DOC": complete_document, "TAG": complete_tag}

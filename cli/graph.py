@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.call import Call, offers
-from cli.options import LimitOption, TenantOption, complete_document
+from cli.call import Call, complete_document, offers
+from cli.options import LimitOption, TenantOption
 from cli.output import write, write_document
 from research.errors import UsageError
 from research.text import one_line

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from cli.options import LogLevel
+from cli.call import LogLevel
 from cli.output import say
 from research.errors import CtxError, ModelError, NothingFoundError, UsageError
 from research.observe import NAME, frames_of, full_text, in_full, logger_of

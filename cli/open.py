@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.call import Call, offers
-from cli.options import complete_document
+from cli.call import Call, complete_document, offers
 from cli.output import write, write_document, write_line
 from research.errors import CtxError, NothingFoundError, UsageError
 from research.text import one_line

@@ -6,79 +6,12 @@ no bounds of their own: `load_settings` holds flags, variables and files to the 
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Callable
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from research.text import one_line
-
-
-class LogLevel(StrEnum):
-    debug = "debug"
-    info = "info"
-    warning = "warning"
-    error = "error"
-
-
-# What the shell offers for a document or a tag is silent whatever happens: somebody is in the middle of typing. Names
-# are other people's: those that hold quotes, dollars, backslashes or what cannot be seen are not offered, because a
-# shell may evaluate what it is given; nor are those that begin with a dash, because ctx would take them for options.
-_RISKY = re.compile(r"[\"'\\$`!]")
-_TO_ESCAPE = re.compile(r"([^\w@%+=:,./-])")
-
-
-class _Word(str):
-    """A word as bash needs it. Typer would drop it, for it does not begin with what was typed: it is escaped."""
-
-    __slots__ = ()
-
-    def startswith(self, *_: Any) -> bool:
-        return True
-
-
-def complete_document(ctx: Any, incomplete: str) -> list[str]:
-    return _complete(ctx, incomplete, lambda index: [document.filename for document in index.documents.list()])
-
-
-def complete_tag(ctx: Any, incomplete: str) -> list[str]:
-    return _complete(ctx, incomplete, lambda index: index.documents.all_tags())
-
-
-def _complete(ctx: Any, incomplete: str, names_of: Callable[[Any], Any]) -> list[str]:
-    from cli.call import Call
-
-    try:
-        contexts = [ctx]
-        while contexts[-1].parent is not None:
-            contexts.append(contexts[-1].parent)
-        folder = next((each.params["index"] for each in contexts if each.params.get("index")), None)
-        with Call(folder, quiet=True).index() as index:
-            names = sorted(set(names_of(index)))
-    except Exception:  # noqa: BLE001  no index, a damaged one, wrong settings: the next command tells, not this
-        return []
-    fitting = [
-        name
-        for name in names
-        if name.startswith(incomplete)
-        and one_line(name) == name
-        and not name.startswith("-")
-        and not _RISKY.search(name)
-    ]
-    return [_Word(_TO_ESCAPE.sub(r"\\\1", name)) if _in_bare_bash() else name for name in fitting]
-
-
-def _in_bare_bash() -> bool:
-    """Bash takes a word as it is given; zsh and fish escape it, and so does a quote that is open."""
-    if os.environ.get("_CTX_COMPLETE") != "complete_bash":
-        return False
-    words = os.environ.get("COMP_WORDS", "").split("\n")
-    return not words[-1].startswith(("'", '"'))
-
+from cli.call import LogLevel, complete_document, complete_tag
 
 # Options of every command.
 IndexOption = Annotated[

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.options import complete_document
+from cli.call import complete_document
 from research.records import Chunk, DocumentInfo, Page
 from research.store import Catalog, FileStamp, IndexPaths, add_document
 from tests.in_process import Ran

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cli.app import load_command
-from cli.options import complete_document, complete_tag
+from cli.call import complete_document, complete_tag
 from research import __version__
 from tests.conftest import write_pdf
 from tests.in_process import Ran, run_in_process
