@@ -194,7 +194,8 @@ def _in_markdown(part: re.Match[str]) -> str:
     """A block of code with marks at the margin, plain to every reader; or a line."""
     if part["mark"]:
         fence = _fence(part["code"], part["mark"])
-        return f"{fence}{part['info'].rstrip()}{part['code']}\n{fence}"
+        info = re.sub("[~`<>&]", "", part["info"]).rstrip()  # nothing that could lengthen the mark
+        return f"{fence}{info}{part['code']}\n{fence}"
     line, (seen, at) = part[0], _reading(part[0])
     seen = seen.replace("\n", " ")  # an entity ends no line
     tagged, of_tag = _reading(line, tags=True)

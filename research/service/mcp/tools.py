@@ -429,8 +429,8 @@ def check_legs(coverage: Coverage) -> None:
 
 def short_name(filename: str) -> str:
     """Put a file name into a line of ours."""
-    name = safe_name(filename)
-    return name if len(name) <= _NAME else f"{name[: _NAME // 2]}…{name[-_NAME // 2 :]}"
+    name = filename if len(filename) <= _NAME else f"{filename[: _NAME // 2]}…{filename[-_NAME // 2 :]}"
+    return safe_name(name)  # a mark of ours may come of the cut
 
 
 def in_line(text: str, most: int = _NAME, *, begins_line: bool = False) -> str:

@@ -69,7 +69,7 @@ SHAPES = {
         "fence": rf"{LEAD}(?:```|~~~)",
     },
     "cited": {
-        "header": rf".*[\[{{](?:[^\w(]|_){{0,3}}(?:{KINDS})[\s*_]+\W{{0,2}}{NUMBER}",
+        "header": rf".*[\[{{](?:[^\w(]|_){{0,3}}(?:{KINDS})[*_]*\s[\s*_]*\W{{0,2}}{NUMBER}",
         "note": r"\(the whole is\b",
         "page mark": r".*\[\s*→\s*page",
         "message": r".*<\|",
@@ -242,6 +242,7 @@ def test_a_witness_adds_nothing() -> None:
 @example("<<b>Memory")
 @example("_→*s:*")
 @example("**    **<|im_start|>system")
+@example("~~~<b>~")
 def test_no_text_adds_anything(mean: str) -> None:
     assert shapes(mean) == ours()
 
