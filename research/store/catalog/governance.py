@@ -11,8 +11,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass
 
-from research.store.catalog.pages import batched, placeholders, rows_in
-from research.store.catalog.reader import Connection, Reader, Writer, put_rows
+from research.store.catalog.reader import Connection, Reader, Writer, put_rows, rows_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,48 +47,44 @@ class GovernedMemory:
 def governed_documents(reader: Reader, ids: Iterable[str]) -> dict[str, GovernedDocument]:
     """Id (today's, lasting or former) → the document that it means now."""
     meant: dict[str, str] = {}
-    for part in batched(list(dict.fromkeys(ids))):
-        marks = placeholders(part)
-        # An id that a document has today means that document, whatever it meant before.
-        for query in (
-            f"SELECT former_id, doc_id FROM former_ids WHERE former_id IN ({marks})",
-            f"SELECT file_id, doc_id FROM documents WHERE file_id IN ({marks})",
-            f"SELECT doc_id, doc_id FROM documents WHERE doc_id IN ({marks})",
-        ):
-            meant.update((str(given), str(doc_id)) for given, doc_id in reader.connection.execute(query, tuple(part)))
+    wanted = list(dict.fromkeys(ids))
+    # An id that a document has today means that document, whatever it meant before.
+    for query in (
+        "SELECT former_id, doc_id FROM former_ids WHERE former_id IN",
+        "SELECT file_id, doc_id FROM documents WHERE file_id IN",
+        "SELECT doc_id, doc_id FROM documents WHERE doc_id IN",
+    ):
+        meant.update((str(given), str(doc_id)) for given, doc_id in rows_in(reader.connection, query, wanted))
     found = {each.doc_id: each for each in _documents(reader, list(dict.fromkeys(meant.values())))}
     return {given: found[doc_id] for given, doc_id in meant.items() if doc_id in found}
 
 
 def _documents(reader: Reader, doc_ids: Sequence[str]) -> list[GovernedDocument]:
-    found: list[GovernedDocument] = []
-    for part in batched(doc_ids):
-        paths, tags, former = (
-            _by_document(reader, query, part)
-            for query in (
-                "SELECT doc_id, path FROM files WHERE doc_id IN",
-                "SELECT doc_id, tag FROM tags WHERE doc_id IN",
-                "SELECT doc_id, former_id FROM former_ids WHERE doc_id IN",
-            )
+    paths, tags, former = (
+        _by_document(reader, query, doc_ids)
+        for query in (
+            "SELECT doc_id, path FROM files WHERE doc_id IN",
+            "SELECT doc_id, tag FROM tags WHERE doc_id IN",
+            "SELECT doc_id, former_id FROM former_ids WHERE doc_id IN",
         )
-        query = f"SELECT doc_id, file_id, source_path, num_pages FROM documents WHERE doc_id IN ({placeholders(part)})"
-        for doc_id, file_id, path, num_pages in reader.connection.execute(query, tuple(part)):
-            found.append(
-                GovernedDocument(
-                    str(doc_id),
-                    (str(file_id), *former.get(doc_id, ())),
-                    str(path),
-                    tuple(dict.fromkeys((str(path), *paths.get(doc_id, ())))),
-                    frozenset(tags.get(doc_id, ())),
-                    int(num_pages),
-                )
-            )
-    return found
+    )
+    query = "SELECT doc_id, file_id, source_path, num_pages FROM documents WHERE doc_id IN"
+    return [
+        GovernedDocument(
+            str(doc_id),
+            (str(file_id), *former.get(doc_id, ())),
+            str(path),
+            tuple(dict.fromkeys((str(path), *paths.get(doc_id, ())))),
+            frozenset(tags.get(doc_id, ())),
+            int(num_pages),
+        )
+        for doc_id, file_id, path, num_pages in rows_in(reader.connection, query, doc_ids)
+    ]
 
 
 def _by_document(reader: Reader, query: str, doc_ids: Sequence[str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    for doc_id, value in reader.connection.execute(f"{query} ({placeholders(doc_ids)}) ORDER BY 2", tuple(doc_ids)):
+    for doc_id, value in rows_in(reader.connection, query, doc_ids, "ORDER BY 2"):
         found.setdefault(str(doc_id), []).append(str(value))
     return found
 
