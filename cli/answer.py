@@ -29,8 +29,7 @@ from cli.layout import (
     shorten_path,
     wrapped,
 )
-from cli.notes import answer_notes, documents_note
-from cli.output import on_terminal, paint, say, write
+from cli.output import answer_notes, documents_note, on_terminal, paint, say, write
 from research.errors import StoppedError
 from research.markdown import Block, Marker, blocks
 from research.models import LegScore, Rewrite

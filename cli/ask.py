@@ -11,9 +11,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cli.call import Call, offers
-from cli.notes import answer_notes, check_legs, documents_note, end, notes_on, nothing_found
 from cli.options import AnswerOption, ExplainOption, ModelOption, QuestionArgument
-from cli.output import on_terminal, paint, screen_size, terminal_name, write, write_document
+from cli.output import (
+    answer_notes,
+    check_legs,
+    documents_note,
+    end,
+    notes_on,
+    nothing_found,
+    on_terminal,
+    paint,
+    screen_size,
+    terminal_name,
+    write,
+    write_document,
+)
 from research.errors import UsageError
 from research.text import block, phrase
 

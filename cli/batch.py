@@ -22,8 +22,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from cli.ask import answer_document
 from cli.call import Call, held_signals, open_file, orderly_end
-from cli.notes import check_legs
-from cli.output import complain, say, write
+from cli.output import check_legs, complain, say, write
 from research.errors import CtxError, NothingFoundError, SomeFilesFailedError, StoppedError, UsageError
 from research.parallel import Call as Running
 from research.parallel import Workers

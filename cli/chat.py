@@ -27,9 +27,8 @@ from cli.answer import (
 )
 from cli.ask import keep_numbers
 from cli.call import Call, offers, plain_words
-from cli.notes import check_legs, follow_note
 from cli.options import AnswerOption, ExplainOption, ModelOption
-from cli.output import complain, on_terminal, page, paint, painted, screen_size, write
+from cli.output import check_legs, complain, follow_note, on_terminal, page, paint, painted, screen_size, write
 from cli.session import add_history, forget_history, load_history
 from research.errors import CtxError, NothingFoundError, SomeFilesFailedError, UsageError
 from research.settings import FLOOR

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cli.call import Call, offers, open_file
-from cli.notes import end
 from cli.options import QuestionArgument
-from cli.output import on_terminal, write, write_document
+from cli.output import end, on_terminal, write, write_document
 from research.errors import CtxError, NothingFoundError, UsageError
 from research.text import block
 

@@ -11,8 +11,7 @@ import typer
 
 from cli.call import Call
 from cli.layout import plain
-from cli.notes import check_legs, notes_on
-from cli.output import on_terminal, paint, write_document, write_line
+from cli.output import check_legs, notes_on, on_terminal, paint, write_document, write_line
 from cli.progress import counted
 from research.errors import NothingFoundError, UsageError
 from research.evaluation import (

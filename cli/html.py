@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cli.answer import best_section, is_unanswered, nothing_answers, page_name
-from cli.notes import answer_notes
-from cli.output import write
+from cli.output import answer_notes, write
 from research.context import grown, html_blocks, html_text
 from research.errors import CtxError, UsageError, is_full
 from research.text import one_line, phrase

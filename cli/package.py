@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.call import Call, Verbs, offers, open_file
-from cli.notes import end
 from cli.options import FileArgument, IdArgument, LimitOption, RefsArgument
-from cli.output import on_terminal, write, write_document
+from cli.output import end, on_terminal, write, write_document
 from research.errors import NothingFoundError, UsageError
 from research.text import block
 

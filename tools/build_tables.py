@@ -18,7 +18,7 @@ from zlib import crc32
 
 import unicodedata2 as unicode
 
-from research.context.injection.folding import IGNORED, TABLE
+from research.context.injection.words import IGNORED, TABLE
 from research.context.tokens import FOLDER, HEADER, MAGIC, RANK_BYTES, SHIPPED, START
 from research.files import write_list
 

@@ -23,8 +23,7 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from research.answer.language import other_languages
-from research.answer.question_words import (
+from research.answer.question import (
     NO_NAMES,
     Words,
     finder,
@@ -32,6 +31,7 @@ from research.answer.question_words import (
     has_misspelt,
     is_language,
     names_in,
+    other_languages,
     same_names,
     words_in,
 )

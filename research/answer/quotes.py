@@ -14,7 +14,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 
-from research.answer.question_words import NO_NAMES, finder, names_in, words_in
+from research.answer.question import NO_NAMES, finder, names_in, words_in
 from research.context import headers_in, imitates_item, signals_of
 from research.models import Item, Passage, Quote
 from research.search import BEST

@@ -18,8 +18,8 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from research.context.injection.folding import IGNORED, fold
 from research.context.injection.headers import GAP, SIGN, closes, headers_in, is_number, opens, spelt
+from research.context.injection.words import IGNORED, fold
 
 # What our renderers write at the beginning of a line. Whoever adds something there adds its shape below.
 ITEM_KINDS = ("code", "commit", "memory", "experience", "value")

@@ -20,7 +20,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from research.context.excerpt import NO_LIMIT, Excerpt, Section
+from research.context.page import NO_LIMIT, Excerpt, Section
 from research.context.tokens import RunningCount, TokenCounter
 from research.models import Extent, Item
 

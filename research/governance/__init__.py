@@ -24,6 +24,8 @@ if TYPE_CHECKING:
         Principal,
         Resource,
         Ruling,
+        check_encoder,
+        has_policies,
         owner_principal,
     )
     from research.governance.audit import Audit, check_audit
@@ -39,7 +41,6 @@ if TYPE_CHECKING:
         check_policy,
         read_policies,
     )
-    from research.governance.policy_files import check_encoder, has_policies
     from research.governance.redaction import (
         SECRETS,
         BaseRedactor,
@@ -53,7 +54,8 @@ else:
         __name__,
         {
             "access": (
-                "Action AllowAll MemoryAccessAudit MemoryAccessDecision Principal Resource Ruling owner_principal"
+                "Action AllowAll MemoryAccessAudit MemoryAccessDecision Principal Resource Ruling check_encoder "
+                "has_policies owner_principal"
             ),
             "audit": "Audit check_audit",
             "audit_chain": "Verification",
@@ -63,7 +65,6 @@ else:
             "labels": "Label Labels Proposal mark_of resources_of",
             "masking": "SecretMasker known_secrets",
             "policy": "MemoryAccessPolicy check_policy read_policies",
-            "policy_files": "check_encoder has_policies",
             "people": "PresidioRedactor",
             "redaction": "BaseRedactor NoopRedactor RedactorProtocol SECRETS SafeRedactor redactor_of",
         },

@@ -28,8 +28,8 @@ from urllib.parse import quote, quote_plus
 
 from research.errors import UsageError
 from research.files import read_checked, user_config
+from research.governance.access import ingested_places
 from research.governance.keys import find_keys as looks_like_keys
-from research.governance.policy_files import ingested_places
 from research.secret import Secret, keyring_entry
 
 if TYPE_CHECKING:

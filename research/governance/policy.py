@@ -34,8 +34,11 @@ from research.governance.access import (
     Principal,
     Resource,
     Ruling,
+    check_place,
+    find_policies,
+    read_policy,
+    unreadable,
 )
-from research.governance.policy_files import check_place, find_policies, read_policy, unreadable
 from research.reports import Check
 from research.text import one_line
 

@@ -53,5 +53,5 @@ def test_ask_loads_only_what_a_question_needs(filled: Path) -> None:
     assert not loaded & {"tree_sitter", "pathspec", "research.search.items", "research.sources.items"}
     assert not loaded & {"research.store.catalog.items", "research.store.fulltext.item_words"}
     assert {name for name in loaded if name.startswith("cli.")} == {
-        "cli.app", "cli.ask", "cli.call", "cli.main", "cli.notes", "cli.options", "cli.output",
+        "cli.app", "cli.ask", "cli.call", "cli.main", "cli.output", "cli.options",
     }  # fmt: skip

@@ -22,9 +22,19 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from research.context.injection.folding import IGNORED, decoded, fold, joined
 from research.context.injection.headers import forges_header
-from research.context.injection.words import BREAK, LETTER, class_symbols, kind, kinds_of, symbols
+from research.context.injection.words import (
+    BREAK,
+    IGNORED,
+    LETTER,
+    class_symbols,
+    decoded,
+    fold,
+    joined,
+    kind,
+    kinds_of,
+    symbols,
+)
 
 BEGIN = "!"
 _NEAR = 40  # words within which points add up

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from research.context.injection.folding import fold
+from research.context.injection.words import fold
 
 GAP = r"[\W_]*"  # between the letters of a word, as a reader passes over it
 # Digits that spell a letter, and two letters that look like one.

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from research.context.escape import name as shown_name
-from research.context.excerpt import CUT_MARK
 from research.context.fit import fit_items
+from research.context.page import CUT_MARK
 from research.context.render import CitedPages, item_of
 from research.context.tokens import TokenCounter
 from research.models import Item, SourceDocument

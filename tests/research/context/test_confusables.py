@@ -6,7 +6,7 @@ from string import ascii_letters
 
 import pytest
 
-from research.context.injection.folding import TABLE, fold
+from research.context.injection.words import TABLE, fold
 from tools import build_tables
 
 

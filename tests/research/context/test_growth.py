@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from research.context.excerpt import CUT_MARK
 from research.context.fit import Fitted, fit_items
+from research.context.page import CUT_MARK
 from research.context.tokens import TokenCounter
 from research.models import Extent, Item, Passage
 from research.units import split

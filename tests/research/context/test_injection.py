@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from research.context.injection.detector import RULES, gives_orders, signals_of
-from research.context.injection.folding import fold
+from research.context.injection.words import fold
 
 PAGE = (
     "The harbour was built in 1891 and widened twice. Its two basins are 9 m deep; the northern one takes ferries.\n\n"
