@@ -290,8 +290,9 @@ if TYPE_CHECKING:
     from research.store.upkeep.holdings import file_of, found_at, plan_removal, remove, status_of
     from research.store.upkeep.restore import restore
     from research.store.vectors import generations
+    from research.store.vectors.chroma import open_client
     from research.store.vectors.generations import VISUAL
-    from research.store.vectors.index import VectorIndex, open_client
+    from research.store.vectors.index import VectorIndex
     from research.store.vectors.writer import publish_in_subprocess
 else:
     __getattr__, __dir__, __all__ = exports(
@@ -385,8 +386,9 @@ else:
             "upkeep.holdings": "file_of found_at plan_removal remove status_of",
             "upkeep.restore": "restore",
             "vectors": "generations",
+            "vectors.chroma": "open_client",
             "vectors.generations": "VISUAL",
-            "vectors.index": "VectorIndex open_client",
+            "vectors.index": "VectorIndex",
             "vectors.writer": "publish_in_subprocess",
         },
     )

@@ -10,8 +10,9 @@ from research.errors import IndexUnusableError
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.pages import document_markdown
 from research.store.files.paths import IndexPaths
+from research.store.vectors.chroma import open_client
 from research.store.vectors.generations import TEXT, VISUAL, Generation
-from research.store.vectors.index import VectorIndex, open_client
+from research.store.vectors.index import VectorIndex
 
 if TYPE_CHECKING:
     from chromadb.api.client import Client

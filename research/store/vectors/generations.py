@@ -38,7 +38,7 @@ from research.store.files.paths import (
     remove_tree,
     sync,
 )
-from research.store.vectors.index import DATABASE, make_database
+from research.store.vectors.chroma import DATABASE, make_database
 
 TEXT = "text"
 VISUAL = "visual"

@@ -25,6 +25,7 @@ from research.store.catalog.chunk_vectors import dim_of, revision_of
 from research.store.catalog.pages import get_pages
 from research.store.catalog.reader import Reader
 from research.store.files.paths import IndexPaths, StagedPaths, create_file, read_file, remove_file, write_lock
+from research.store.vectors.chroma import Collections
 from research.store.vectors.generations import (
     SEEN_PAGES,
     TEXT,
@@ -39,7 +40,6 @@ from research.store.vectors.generations import (
     state_of,
     visual_pages,
 )
-from research.store.vectors.index import Collections
 
 if TYPE_CHECKING:
     import numpy as np

@@ -24,8 +24,9 @@ from research.store.client import ChromaClient
 from research.store.files.paths import IndexPaths
 from research.store.upkeep.doctor import check_index
 from research.store.vectors import generations, writer
+from research.store.vectors.chroma import Collections
 from research.store.vectors.generations import TEXT, Generation, IndexState, state_of
-from research.store.vectors.index import Collections, VectorIndex, exact_scan
+from research.store.vectors.index import VectorIndex, exact_scan
 from tests.research.store.index_making import vectors_after
 
 

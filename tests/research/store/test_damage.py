@@ -201,7 +201,7 @@ import numpy as np
 from pathlib import Path
 from research.contract import SearchEngine
 from research.store.client import ChromaClient
-from research.store.vectors.index import open_client
+from research.store.vectors.chroma import open_client
 from research.store.vectors.generations import state_of
 from research.store.files.paths import IndexPaths
 from research.store.vectors.index import VectorIndex

@@ -191,7 +191,7 @@ from pathlib import Path
 import numpy as np
 from research.store.catalog.catalog import Catalog
 from research.store.files.paths import IndexPaths
-from research.store.vectors.index import open_client
+from research.store.vectors.chroma import open_client
 from research.store.vectors.index import VectorIndex
 
 sound, root = (IndexPaths(Path(path)) for path in sys.argv[1:])

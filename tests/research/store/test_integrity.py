@@ -20,7 +20,7 @@ from research.store.fulltext.search import name_matches, term_statistics
 from research.store.upkeep.doctor import reindex, repair
 from research.store.upkeep.integrity import FULL, QUICK, IntegrityCheck
 from research.store.vectors import generations, writer
-from research.store.vectors.index import open_client
+from research.store.vectors.chroma import open_client
 from research.store.vectors.writer import publish_in_subprocess, verify_in_subprocess
 
 
