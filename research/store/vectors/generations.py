@@ -17,6 +17,7 @@ import os
 import re
 import shutil
 import sqlite3
+import struct
 import time
 import zlib
 from collections.abc import Iterator
@@ -46,6 +47,8 @@ VISUAL = "visual"
 MANIFEST = "generation.json"
 # Chroma's own database changes when it is merely read, so no stamp can guard it: its first bytes and its size do.
 _SQLITE = b"SQLite format 3\0"
+_HNSW_HEADER = struct.Struct("<iQQQQ")  # header.bin begins: version 1, offset, capacity, records, bytes of a record
+_FIRST_CAPACITY = 100  # is written whole; of a larger one only the records
 _NAME = re.compile(r"gen-[0-9]{6,18}")
 _MOST_MANIFEST = 1 << 24
 _DRAFT = "draft"
@@ -201,13 +204,31 @@ def is_damaged(generation: Generation) -> bool:
     try:
         manifest = json.loads(read_file(generation.path / MANIFEST, _MOST_MANIFEST))
         changed = any(_crc_of(generation.path / entry["name"]) != entry["crc"] for entry in manifest["files"])
-        return changed or _is_torn(generation.path / DATABASE)
+        return changed or short_file(generation.path) is not None or _is_torn(generation.path / DATABASE)
     except FileNotFoundError:
         return generation.path.is_dir()
     except OSError:
         return False
     except (ValueError, KeyError, TypeError):
         return True
+
+
+def short_file(folder: Path) -> Path | None:
+    """The first neighbour file shorter than its header says: hnswlib does not look whether the disk took its writes."""
+    for path in folder.glob("*/header.bin"):
+        header, links, end = path.read_bytes(), path.with_name("link_lists.bin").read_bytes(), 0
+        if not struct.pack("<i", 1).startswith(header[:4]):  # of another make
+            continue
+        if len(header) < _HNSW_HEADER.size:
+            return path
+        _, _, capacity, records, size = _HNSW_HEADER.unpack_from(header)
+        places = capacity if capacity == _FIRST_CAPACITY else records
+        for _ in range(min(records, len(links) // 4 + 1)):  # each begins with its length
+            end += 4 + int.from_bytes(links[end : end + 4], "little")
+        for name, least in (("data_level0.bin", places * size), ("length.bin", places * 4), ("link_lists.bin", end)):
+            if path.with_name(name).stat().st_size < least:
+                return path.with_name(name)
+    return None
 
 
 def invalidate(generation: Generation) -> None:
@@ -313,6 +334,8 @@ def publish_draft(folder: Path, draft: Path, contents: Generation) -> Generation
     files = sorted(name for name in _plain_files(draft) if not name.startswith(DATABASE))
     for path in draft.rglob("*"):
         sync(path)
+    if short := short_file(draft):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(short))
     manifest = {
         "catalog_id": contents.catalog_id,
         "upto": contents.through_seq,

@@ -35,7 +35,9 @@ from research.store.vectors.generations import (
     current,
     drop_draft,
     is_damaged,
+    numbered,
     publish_draft,
+    short_file,
     start_draft,
     state_of,
     visual_pages,
@@ -317,6 +319,9 @@ def chroma_problems(reader: Reader) -> Iterator[tuple[str, str]]:
     generation = current(reader)
     if generation is None or not generation.text_records:
         return
+    _, newest = max(numbered(reader.paths.chroma), default=(0, generation.path))
+    if newest != generation.path or short_file(newest):
+        yield f"{newest.name} of the collections is damaged, or of another state of the catalog", rebuild
     try:
         Collections(generation.path).nearest(TEXT, [0.0] * dim_of(reader), 1)
     except (KeyboardInterrupt, SystemExit):

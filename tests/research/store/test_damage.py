@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
 import tempfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-from index_making import Making
+from index_making import Making, sync_if_stale
 
+from research.errors import FREE_SPACE, IndexUnusableError
+from research.store.catalog.catalog import Catalog
+from research.store.files.paths import IndexPaths
+from research.store.upkeep.doctor import check_index
 from research.store.vectors import writer
+from research.store.vectors.index import VectorIndex, exact_scan
 
 # Opens a possibly torn index, which with Chroma alone can end the process: hence a process of its own.
 _ASK = """
@@ -159,6 +167,60 @@ def test_damage_is_survived_seen_and_mended(
     assert answer["after"]["sequence"] == answer["before"]["sequence"] == 12, "nothing was embedded again"
 
 
+def _collection_checks(paths: IndexPaths) -> list[tuple[str, str]]:
+    return [(check.severity, check.message) for check in check_index(paths) if check.name == "collections"]
+
+
+def test_what_a_full_disk_cuts_short_is_not_published(tmp_path: Path) -> None:
+    """hnswlib writes its 167,600 bytes without looking; Chroma's database needs less than the limit."""
+    made = Making(tmp_path / "index")
+    made.add("a.pdf", ["walrus"])
+    made.embed(dim=384)
+    good = writer.publish(made.catalog)
+    made.add("b.pdf", ["seal"])
+    made.embed(dim=384)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (130_000, before[1]))
+    try:
+        with pytest.raises(IndexUnusableError, match="cannot be written: No space left on device") as caught:
+            writer.publish_in_subprocess(made.paths, rebuild=True)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert caught.value.hint == FREE_SPACE
+    assert [path.name for path in made.paths.chroma.iterdir()] == [good.path.name], "the draft does not fill the disk"
+    question = np.full(384, 384**-0.5, np.float32)
+    found, exact = VectorIndex(made.paths).nearest(made.catalog, question, 5), exact_scan(made.catalog, question, 5)
+    assert (found.served_by, len(found.pairs)) == ("core", 2)
+    assert dict(found.pairs) == pytest.approx(dict(exact.pairs), abs=1e-3)
+    assert sync_if_stale(made.paths), "where there is space again, the next question publishes"
+    made.catalog.close()
+
+
+@pytest.mark.parametrize("name", ["data_level0.bin", "length.bin", "link_lists.bin", "header.bin"])
+def test_the_doctor_finds_a_file_that_is_cut_short(sound: Path, tmp_path: Path, name: str) -> None:
+    """Since it was published, or when an earlier ctx published it: then the manifest says what is there."""
+    paths = IndexPaths(tmp_path / "index")
+    shutil.copytree(sound, paths.root)
+    assert [severity for severity, _ in _collection_checks(paths)] == ["ok"]
+    generation = paths.chroma / "gen-000001"
+    cut = next(generation.glob(f"*/{name}"))
+    os.truncate(cut, cut.stat().st_size // 4)
+    assert [severity for severity, _ in _collection_checks(paths)] == ["warning"]
+    manifest = json.loads((generation / "generation.json").read_text())
+    for entry in manifest["files"]:
+        data = (generation / entry["name"]).read_bytes()
+        stamp = {
+            "size": len(data),
+            "mtime_ns": (generation / entry["name"]).stat().st_mtime_ns,
+            "crc": zlib.crc32(data),
+        }
+        entry.update(stamp)
+    (generation / "generation.json").write_text(json.dumps(manifest))
+    assert "gen-000001 of the collections is damaged" in str(_collection_checks(paths))
+    with Catalog(paths) as catalog:
+        assert not writer.holds_everything(catalog), "ctx doctor --fix builds it anew"
+
+
 @pytest.mark.slow
 def test_damage_that_no_check_sees_is_found_by_the_first_question(
     sound: Path, expected: list[Any], tmp_path: Path
@@ -186,6 +248,7 @@ def test_the_generation_before_steps_in_for_a_torn_one(tmp_path: Path) -> None:
     torn = writer.publish(made.catalog)
     made.catalog.close()
     _truncate_vectors(torn.path)
+    assert "gen-000002 of the collections is damaged" in str(_collection_checks(made.paths))
     answer = _ask(made.paths.root)
     assert len(answer["before"]["pages"]) == 10
     assert answer["before"]["behind"]
