@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from research.lazy import exports
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from research.answer import AnswerWriter, CheckedAnswer, ModelClient, WrittenAnswer, open_model, write_answer
