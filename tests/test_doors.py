@@ -15,8 +15,8 @@ PACKAGES = ("cli", "ingest", "research")
 ROOMS = sorted(f"research.{each.parent.name}" for each in (ROOT / "research").glob("*/__init__.py"))
 # The roof: what is the library's own door, and the contract of seed 004, which stands on all rooms.
 ROOF = ("research", "research.contract")
-# Lines of Python that a room may have; it may pass them by a tenth. A room that grows gives the lines back elsewhere, and
-# one that shrinks lowers its budget: all rooms together are to come to 52,000.
+# Lines of Python that a room may have; it may pass them by a tenth. A room that grows gives the lines back elsewhere,
+# and one that shrinks lowers its budget: all rooms together are to come to 52,000.
 BUDGETS = {
     "cli": 7_800,
     "ingest": 8_500,
