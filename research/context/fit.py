@@ -144,6 +144,7 @@ class _Growth:
     pages: list[Excerpt] = field(default_factory=list)
     steps: list[tuple[Excerpt, list[int]]] = field(default_factory=list)  # what was kept, in order, to be taken back
     sections: dict[str, Section] = field(default_factory=dict)
+    balanced: bool = False  # sections that came out longer than estimated have given back what is not theirs
 
     def __post_init__(self) -> None:
         self.left = self.max
@@ -234,9 +235,25 @@ class _Growth:
                 section.used = 0.0
             for page, cost in zip(self._in_order(), fitted.costs, strict=True):
                 page.section.used += cost
+            if not self.balanced and self._balance(fitted.costs):
+                return self.settled()
             for section in self.sections.values():
                 section.left = section.given - section.used
         return fitted, not taken
+
+    def _balance(self, costs: Sequence[int]) -> bool:
+        """Take the last items of sections back that came out longer than was estimated, so that others get what is
+        theirs; once, and whether there were any."""
+        self.balanced = True
+        before, shown = len(self.pages), {id(page.item) for page in self.pages}
+        wanting = {id(self._section(item)) for item in self.items if id(item) not in shown}
+        if any(id(section) in wanting and section.used < section.given for section in self.sections.values()):
+            for page, cost in reversed(list(zip(self._in_order(), costs, strict=True))):
+                if page.section.used - cost >= page.section.given:
+                    page.section.used -= cost
+                    self.pages = [other for other in self.pages if other is not page]
+                    self.steps = [step for step in self.steps if step[0] is not page]
+        return len(self.pages) < before
 
     def _share(self, plan: Plan) -> None:
         """What flows on makes items longer, too: a source that is alone has the whole budget as its own."""

@@ -107,9 +107,12 @@ def test_the_order_follows_the_scores_of_a_cross_encoder(index: Path, plain: Sea
     assert [result.legs["reranker"].rank for result in looked_at] == list(range(1, DEPTH + 1))
     assert order(found)[:DEPTH] != order(plain)[:DEPTH]
     assert sorted(order(found)[:DEPTH]) == sorted(order(plain)[:DEPTH]), "of the first pages, and of no others"
-    assert [asdict(result) for result in rest] == shown(plain)[DEPTH:]
-    # Each place keeps its score, which goes on falling.
-    assert [r.relevance_score for r in found.results] == [r.relevance_score for r in plain.results]
+    kept = [asdict(result) | {"relevance_score": 0.0} for result in rest]
+    assert kept == [each | {"relevance_score": 0.0} for each in shown(plain)[DEPTH:]]
+    # Each place keeps its sum; how likely that is to answer hangs a little on which ten pages stand first.
+    scores = [result.relevance_score for result in found.results]
+    assert scores == pytest.approx([result.relevance_score for result in plain.results], abs=0.005)
+    assert scores == sorted(scores, reverse=True)
     assert found.coverage.notes == []
     assert found.timings["reranker"] > 0
     assert describe(str(tiny_cross)).startswith(f"{tiny_cross} answers in ")
