@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         NewerIndexError,
         NothingFoundError,
         OcrError,
+        OlderIndexError,
         PackageRequestError,
         PolicyError,
         ProblemError,
@@ -65,7 +66,7 @@ else:
                 "BusyError ContextAssemblyError ContextTooLongError CtxError DocumentError "
                 "EncoderNotAllowed EncoderUnavailable IndexUnusableError InvalidContextTypeError "
                 "ModelBusyError ModelError ModelProtocolError ModelRefusedError ModelTimeoutError "
-                "ModelUnavailableError NewerIndexError NothingFoundError OcrError PackageRequestError "
+                "ModelUnavailableError NewerIndexError NothingFoundError OcrError OlderIndexError PackageRequestError "
                 "PolicyError ProblemError RedactionError SomaClientError SomeFilesFailedError "
                 "StoppedError TurnTooLongError UntrustedError UsageError"
             ),

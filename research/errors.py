@@ -152,7 +152,8 @@ class SomaClientError(CtxError):
     """A memory service did not do what it was asked for. `code` is what callers tell apart: "unreachable", "busy",
     "timeout", "refused", "nonsense", "open" (it is not asked for a while, because it failed before) or "failed";
     `wait` how many seconds it asks for. `counts`: it says something about the service, and not about the request.
-    `detail` are the service's own words, which may repeat what it was sent; the message never holds them."""
+    `detail` are the service's own words, which may repeat what it was sent; the message never holds them.
+    Not `sent`: nobody was there, so nothing can have been done twice."""
 
     def __init__(
         self,
@@ -163,12 +164,14 @@ class SomaClientError(CtxError):
         wait: float = 0.0,
         counts: bool = True,
         detail: str = "",
+        sent: bool = True,
     ) -> None:
         super().__init__(message, hint=hint)
         self.code = code
         self.wait = wait
         self.counts = counts
         self.detail = detail
+        self.sent = sent
 
 
 class DocumentError(CtxError):

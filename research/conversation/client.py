@@ -196,7 +196,7 @@ class SomaBrainClient:
                 return await self._ask(path, body)
             except SomaClientError as error:
                 failure = error
-            may_repeat = (repeatable and failure.code in _AGAIN) or isinstance(failure, _NotSentError)
+            may_repeat = (repeatable and failure.code in _AGAIN) or not failure.sent
             if attempt == self.settings.max_retries or not may_repeat:
                 raise failure
             # Callers that failed together would else come back together.
@@ -235,7 +235,7 @@ class SomaBrainClient:
                 hint="see that it works; SA01_SOMA_TIMEOUT_SECONDS waits longer",
             ) from None
         except (httpx.ConnectError, httpx.ProxyError) as error:
-            raise self._unreachable(error, _NotSentError) from None
+            raise self._unreachable(error, sent=False) from None
         except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
             raise self._unreachable(error) from None
         if status == 204:  # done, and nothing to say
@@ -277,12 +277,13 @@ class SomaBrainClient:
             raise self._nonsense(f"JSON that is no document ({type(answer).__name__})")
         return answer
 
-    def _unreachable(self, error: Exception, kind: type[SomaClientError] = SomaClientError) -> SomaClientError:
-        return kind(
+    def _unreachable(self, error: Exception, *, sent: bool = True) -> SomaClientError:
+        return SomaClientError(
             f"{self._host} cannot be reached: {type(error).__name__}",
             code="unreachable",
             hint=f"start it, or see that {BASE_URL} is its address",
             detail=str(error)[:200],
+            sent=sent,
         )
 
     def _nonsense(self, what: str) -> SomaClientError:
@@ -331,10 +332,6 @@ class SomaBrainClient:
                     else None,
                 )
             return client
-
-
-class _NotSentError(SomaClientError):
-    """Nobody was there, so nothing can have been done twice."""
 
 
 def _has_key(memory: object) -> bool:

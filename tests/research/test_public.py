@@ -48,13 +48,12 @@ def test_sql_stands_in_the_store_only() -> None:
 
 def test_one_module_starts_threads_for_whoever_needs_one() -> None:
     own = {
-        "research/answer/model/background.py",  # a stream that is read ahead
         "research/encoders/minilm/__init__.py",  # pools that compute
+        "research/llm/endpoint.py",  # a stream that is read ahead
         "research/parallel.py",
         "research/process.py",  # a watcher
         "research/search/reranker.py",
-        "research/service/jobs.py",  # a server's own queue, and its spool
-        "research/service/uploads.py",
+        "research/service/jobs.py",  # a server's own queue
     }
     paths = [path for package in ("cli", "ingest", "research") for path in (ROOT / package).rglob("*.py")]
     starts = {path for path in paths if {"threading.Thread", "ThreadPoolExecutor"} & set(_calls(path))}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import stat
 import threading
 from collections.abc import Callable
@@ -27,7 +28,7 @@ from research.service.tokens import (
     revoke_tokens,
     tokens_of,
 )
-from research.store import MARKER, IndexPaths
+from research.store import IndexPaths
 
 
 @pytest.fixture
@@ -205,7 +206,7 @@ def test_an_index_in_the_place_of_another_is_not_opened(paths: IndexPaths, store
     token, _ = make_token(paths, "ann", "lab", store=store)
     book = TokenBook(paths.root, owner_file=None, store=store)
     assert book.caller_for(token.reveal()) is not None
-    (paths.root / MARKER).unlink()
+    shutil.rmtree(paths.root)
     assert book.caller_for(token.reveal()) is None
     paths.create()
     assert book.caller_for(token.reveal()) is None
