@@ -322,6 +322,8 @@ def chroma_problems(reader: Reader) -> Iterator[tuple[str, str]]:
     _, newest = max(numbered(reader.paths.chroma), default=(0, generation.path))
     if newest != generation.path or short_file(newest):
         yield f"{newest.name} of the collections is damaged, or of another state of the catalog", rebuild
+    if short_file(generation.path):  # the core would read past its end
+        return
     try:
         Collections(generation.path).nearest(TEXT, [0.0] * dim_of(reader), 1)
     except (KeyboardInterrupt, SystemExit):
