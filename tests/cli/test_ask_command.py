@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -281,7 +282,16 @@ def test_a_question_in_this_process_leaves_no_file_open(call, filled: Path) -> N
 
     def ask() -> int:
         assert call("ask", "housing bubble", "--index", str(filled), "--json").code == 0
+        return still_open()
+
+    def still_open() -> int:
         return sum(1 for _ in Path("/proc/self/fd").iterdir())
 
     ask()
-    assert ask() == ask()
+    before = max(ask() for _ in range(3))
+    asked = max(ask() for _ in range(3))
+    until = time.monotonic() + 10
+    while asked > before and time.monotonic() < until:  # Chroma's core closes its database in a thread of its own
+        time.sleep(0.01)
+        asked = still_open()
+    assert asked <= before
