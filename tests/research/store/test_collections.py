@@ -305,7 +305,6 @@ def test_so_much_at_once_is_worth_a_publication() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="counts what a process writes")
 def test_a_publication_writes_each_record_about_once(making: Making) -> None:
     """Twice that after the first, whose files are copied before; Chroma by itself wrote 33 times as much."""
     for number in range(50):
