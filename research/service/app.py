@@ -1,8 +1,6 @@
 """The application: routes, errors as problem documents, and what begins and ends with the server.
 
-From outside in: the guard (who may ask, what reaches us at all), the measuring of requests, FastAPI, the routes.
-
-All parts of a server put together: the service, its routes, and the guard before them.
+From outside in: the measuring of requests, the guard (who may ask, what reaches us at all), FastAPI, the routes.
 """
 
 from __future__ import annotations
@@ -26,30 +24,25 @@ import research
 from research.conversation import ContextBuilderMetrics, TurnMaker
 from research.errors import CtxError
 from research.observe import PrometheusRecorder, close_recorder, recorder_for
-from research.service import schemas
-from research.service.documents import documents_router
+from research.service import documents, knowledge, questions, schemas, web
 from research.service.guard import AccessRules, Guard
 from research.service.jobs import JobRunner
-from research.service.knowledge import contexts_router, experiences_router, memories_router, packages_router
 from research.service.mcp.mount import McpMount
 from research.service.metrics import Measured, measure, metrics_router
 from research.service.problems import MEDIA_TYPE, Problem, problem_of, problem_response
-from research.service.questions import questions_router
-from research.service.schemas import json_response
+from research.service.schemas import Own, Routes
 from research.service.server import STOP_JOB_SECONDS
 from research.service.service import ServeOptions, Service
 from research.service.sessions import Sessions, login_router
 from research.service.tokens import TokenBook, default_token_file, owner_token
 from research.service.uploads import Uploads, ingest_router
-from research.service.web import web_router
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
     from subprocess import Popen
 
     from research.index import Index
-    from research.service.service import Service
     from research.settings import Settings
 
     StartJob = Callable[[Path, Settings, Sequence[Path]], Popen[bytes]]
@@ -76,8 +69,8 @@ _PROBLEMS = {
 def create_app(
     service: Service, routers: Iterable[APIRouter] = (), doors: Mapping[str, ASGIApp] | None = None
 ) -> FastAPI:
-    """All of it but the guard, which stands before it. `routers` hold what is not about documents and questions;
-    `doors` are applications of their own, by their path."""
+    """Make all of it but the guard, which stands before it. `routers` need more than the service; `doors` are
+    applications of their own, by their path."""
     app = FastAPI(
         title="ctx",
         version=research.__version__,
@@ -97,58 +90,62 @@ def create_app(
     app.add_exception_handler(CtxError, _on_error)
     app.add_exception_handler(HTTPException, _on_http_error)
     app.add_exception_handler(RequestValidationError, _on_invalid)
-    app.include_router(questions_router(service))
-    app.include_router(documents_router(service))
-    for router in routers:
-        app.include_router(router)
+    for each in (
+        questions.router,
+        documents.router,
+        knowledge.router,
+        knowledge.memories,
+        web.router,
+        router,
+        *routers,
+    ):
+        app.include_router(each)
     for path, door in (doors or {}).items():
         app.router.routes.append(Route(path, door, include_in_schema=False))
-    _add_state(app, service)
+    app.state.service = service
     return app
 
 
-def _add_state(app: FastAPI, service: Service) -> None:
-    @app.get("/health", tags=["state"], summary="Whether the process answers", response_class=Response)
-    async def health() -> Response:
-        return json_response({"status": "ok"})
+router = Routes(tags=["state"])
 
-    @app.get("/ready", tags=["state"], summary="Whether the index can be asked", response_class=Response)
-    async def ready(request: Request) -> Response:
-        if service.stopping.is_set():
-            return problem_response(Problem(503, "The server is stopping"), request)
-        if not service.index.exists and service.options.allow_ingest:  # it can be filled, which is what it is there for
-            return json_response({"status": "ready", "empty": True})
-        try:
-            documents, _ = await service.look(lambda index: index.documents.totals())
-        except CtxError:  # anybody may ask this, and the reason names the index's folder
-            hint = "ask with a token to hear why, or run: ctx doctor"
-            return problem_response(Problem(503, "The index cannot be asked", hint=hint), request)
-        return json_response({"status": "ready", "empty": documents == 0})
 
-    @app.get(
-        "/api/status",
-        tags=["state"],
-        summary="What there is to ask",
-        response_class=Response,
-        responses={200: {"model": schemas.StatusBody}},
+@router.answer("GET /health", "Whether the process answers")
+async def health() -> Any:
+    return {"status": "ok"}
+
+
+@router.answer("GET /ready", "Whether the index can be asked")
+async def ready(request: Request) -> Any:
+    service: Service = request.app.state.service
+    if service.stopping.is_set():
+        return problem_response(Problem(503, "The server is stopping"), request)
+    if not service.index.exists and service.options.allow_ingest:  # it can be filled, which is what it is there for
+        return {"status": "ready", "empty": True}
+    try:
+        documents, _ = await service.look(lambda index: index.documents.totals())
+    except CtxError:  # anybody may ask this, and the reason names the index's folder
+        hint = "ask with a token to hear why, or run: ctx doctor"
+        return problem_response(Problem(503, "The index cannot be asked", hint=hint), request)
+    return {"status": "ready", "empty": documents == 0}
+
+
+@router.answer("GET /api/status", "What there is to ask", schemas.StatusBody)
+async def status(own: Own) -> Any:
+    documents, pages = await own.anyway(
+        lambda index: index.documents.totals() if index.exists else (0, 0), question=False
     )
-    async def status(request: Request) -> Response:
-        caller = request.state.caller
-        own = service.index.acting_as(caller)
-        totals = await service.looking.run(lambda: own.documents.totals() if own.exists else (0, 0))
-        return json_response(
-            {
-                "schema": "ctx.research.status/1",
-                "version": research.__version__,
-                "documents": totals[0],
-                "pages": totals[1],
-                "empty": totals[1] == 0,
-                "ingest_allowed": service.options.allow_ingest and caller.owner,
-                "model": service.model,
-                "principal": caller.name,
-                "tenant": caller.tenant,
-            }
-        )
+    caller = own.index.acting()
+    return {
+        "schema": "ctx.research.status/1",
+        "version": research.__version__,
+        "documents": documents,
+        "pages": pages,
+        "empty": pages == 0,
+        "ingest_allowed": own.options.allow_ingest and caller.owner,
+        "model": own.model,
+        "principal": caller.name,
+        "tenant": caller.tenant,
+    }
 
 
 def _lifespan(service: Service) -> Callable[[FastAPI], Any]:
@@ -235,16 +232,7 @@ def assemble(index: Index, options: ServeOptions, *, start_job: StartJob) -> Ass
     service.when_closing.append(partial(asyncio.to_thread, close_recorder, recorder))
     jobs, uploads = _ingests(service, start_job)
     measure(counts, service, jobs)
-    routers = [
-        login_router(sessions),
-        metrics_router(counts),
-        memories_router(service),
-        contexts_router(service),
-        ingest_router(jobs, uploads, options),
-        web_router(service),
-        experiences_router(service),
-        packages_router(service),
-    ]
+    routers = [login_router(sessions), metrics_router(counts), ingest_router(jobs, uploads, options)]
     app = create_app(service, routers, {"/mcp": _mcp(service, jobs)})
     guard = Guard(app, rules=rules, tokens=tokens, sessions=sessions, limits=options.limits)
     return Assembled(service, Measured(guard, recorder), sessions)

@@ -11,20 +11,19 @@ import stat
 import weakref
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import Path, Query, Request
 from starlette.responses import FileResponse, Response
 
 from research.errors import NothingFoundError
 from research.service import schemas
 from research.service.problems import Problem, refused
-from research.service.schemas import document_of, json_response, page_document
+from research.service.schemas import Own, Routes, document_of, page_document
 from research.service.service import documents_with
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from research.index import Index
-    from research.service.service import Service
 
 _KINDS = ((b"\xff\xd8\xff", "image/jpeg"), (b"\x89PNG\r\n\x1a\n", "image/png"), (b"RIFF", "image/webp"))
 _MOST_DIGESTS = 1000
@@ -117,87 +116,74 @@ class PdfFiles:
 DocId = Annotated[str, Path(pattern=r"^(file-)?[0-9a-f]{16}(-[0-9]{1,6})?$", description="A document's id.")]
 PageNumber = Annotated[int, Path(ge=1, le=10_000_000, description="Physical, from 1.")]
 
+router = Routes(tags=["documents"])
+_files = PdfFiles()
 
-def documents_router(service: Service) -> APIRouter:
-    router = APIRouter(tags=["documents"], default_response_class=Response)
-    files = PdfFiles()
 
-    @router.get(
-        "/api/documents", summary="The documents in the index", responses={200: {"model": schemas.DocumentsBody}}
-    )
-    async def documents(
-        request: Request,
-        q: Annotated[str, Query(max_length=1000, description="Part of a name or title.")] = "",
-        tag: Annotated[list[schemas.Name] | None, Query(max_length=100, description="All of these tags.")] = None,
-        limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-        offset: Annotated[int, Query(ge=0, le=10_000_000)] = 0,
-    ) -> Response:
-        own = service.index.acting_as(request.state.caller)
-        chosen = await service.looking.run(lambda: documents_with(own, q, tag or []))
-        page = [document_of(*each) for each in chosen[offset : offset + limit]]
-        return json_response({"schema": "ctx.research.documents/1", "documents": page, "total": len(chosen)})
+@router.answer("GET /api/documents", "The documents in the index", schemas.DocumentsBody)
+async def documents(
+    own: Own,
+    q: Annotated[str, Query(max_length=1000, description="Part of a name or title.")] = "",
+    tag: Annotated[list[schemas.Name] | None, Query(max_length=100, description="All of these tags.")] = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    offset: Annotated[int, Query(ge=0, le=10_000_000)] = 0,
+) -> Any:
+    chosen = await own.anyway(lambda index: documents_with(index, q, tag or []), question=False)
+    page = [document_of(*each) for each in chosen[offset : offset + limit]]
+    return {"schema": "ctx.research.documents/1", "documents": page, "total": len(chosen)}
 
-    @router.get("/api/documents/{doc_id}", summary="One document", responses={200: {"model": schemas.DocumentBody}})
-    async def document(doc_id: DocId, request: Request) -> Response:
-        def find(index: Index) -> dict[str, Any]:
-            info = index.documents.get(doc_id)
-            return document_of(info, index.documents.tags(info.doc_id))
 
-        found = await service.acting_as(request.state.caller).look(find)
-        return json_response({"schema": "ctx.research.document/1"} | found)
+@router.answer("GET /api/documents/{doc_id}", "One document", schemas.DocumentBody)
+async def document(doc_id: DocId, own: Own) -> Any:
+    def find(index: Index) -> dict[str, Any]:
+        info = index.documents.get(doc_id)
+        return document_of(info, index.documents.tags(info.doc_id))
 
-    @router.get(
-        "/api/documents/{doc_id}/outline",
-        summary="Its headings with their pages",
-        responses={200: {"model": schemas.OutlineBody}},
-    )
-    async def outline(doc_id: DocId, request: Request) -> Response:
-        own = service.acting_as(request.state.caller)
-        found = await own.look(lambda index: index.documents.outline(index.documents.get(doc_id).doc_id).to_dict())
-        return json_response({"schema": "ctx.research.context.outline/1"} | found)
+    return {"schema": "ctx.research.document/1"} | await own.look(find)
 
-    @router.get(
-        "/api/documents/{doc_id}/pages/{page}",
-        summary="A page as markdown, with the places that fit a question",
-        responses={200: {"model": schemas.PageBody}},
-    )
-    async def page(
-        doc_id: DocId, page: PageNumber, request: Request, question: schemas.Question | None = None
-    ) -> Response:
-        def find(index: Index) -> dict[str, object]:
-            view = index.documents.page(index.documents.get(doc_id).doc_id, page, question=question)
-            matches = [] if question is None else index.documents.matches(view.item.text, question)
-            return page_document(view, matches)
 
-        # With a question it is one: it is embedded, and takes its turn.
-        own = service.acting_as(request.state.caller)
-        turns = own.look if question is None else own.asked
-        return json_response(await turns(find))
+@router.answer("GET /api/documents/{doc_id}/outline", "Its headings with their pages", schemas.OutlineBody)
+async def outline(doc_id: DocId, own: Own) -> Any:
+    found = await own.look(lambda index: index.documents.outline(index.documents.get(doc_id).doc_id).to_dict())
+    return {"schema": "ctx.research.context.outline/1"} | found
 
-    @router.get("/api/documents/{doc_id}/pages/{page}/image", summary="Its picture")
-    async def image(doc_id: DocId, page: PageNumber, request: Request) -> Response:
-        own = service.acting_as(request.state.caller)
-        return await own.look(lambda index: image_response(index, doc_id, page, request.headers, small=False))
 
-    @router.get("/api/documents/{doc_id}/pages/{page}/thumbnail", summary="A small one")
-    async def thumbnail(doc_id: DocId, page: PageNumber, request: Request) -> Response:
-        own = service.acting_as(request.state.caller)
-        return await own.look(lambda index: image_response(index, doc_id, page, request.headers, small=True))
+@router.answer(
+    "GET /api/documents/{doc_id}/pages/{page}",
+    "A page as markdown, with the places that fit a question",
+    schemas.PageBody,
+)
+async def page(doc_id: DocId, page: PageNumber, own: Own, question: schemas.Question | None = None) -> Any:
+    def find(index: Index) -> dict[str, object]:
+        view = index.documents.page(index.documents.get(doc_id).doc_id, page, question=question)
+        matches = [] if question is None else index.documents.matches(view.item.text, question)
+        return page_document(view, matches)
 
-    @router.get(
-        "/api/documents/{doc_id}/file",
-        summary="The PDF itself, if it is still what was ingested",
-        responses={200: {"content": {"application/pdf": {}}}, 206: {"content": {"application/pdf": {}}}},
-    )
-    async def file(doc_id: DocId, request: Request) -> Response:
-        own = service.acting_as(request.state.caller)
-        return await own.look(lambda index: files.response(index, doc_id))
+    # With a question it is one: it is embedded, and takes its turn.
+    return await (own.look if question is None else own.asked)(find)
 
-    @router.get("/api/tags", summary="Tags in use", responses={200: {"model": schemas.TagsBody}})
-    async def tags(request: Request) -> Response:
-        own = service.index.acting_as(request.state.caller)
-        found = await service.looking.run(lambda: own.documents.all_tags() if own.exists else {})
-        listed = [{"tag": tag, "documents": len(documents)} for tag, documents in found.items()]
-        return json_response({"schema": "ctx.research.tags/1", "tags": listed})
 
-    return router
+@router.answer("GET /api/documents/{doc_id}/pages/{page}/image", "Its picture")
+async def image(doc_id: DocId, page: PageNumber, own: Own, request: Request) -> Any:
+    return await own.look(lambda index: image_response(index, doc_id, page, request.headers, small=False))
+
+
+@router.answer("GET /api/documents/{doc_id}/pages/{page}/thumbnail", "A small one")
+async def thumbnail(doc_id: DocId, page: PageNumber, own: Own, request: Request) -> Any:
+    return await own.look(lambda index: image_response(index, doc_id, page, request.headers, small=True))
+
+
+@router.answer(
+    "GET /api/documents/{doc_id}/file",
+    "The PDF itself, if it is still what was ingested",
+    responses={status: {"content": {"application/pdf": {}}} for status in (200, 206)},
+)
+async def file(doc_id: DocId, own: Own) -> Any:
+    return await own.look(lambda index: _files.response(index, doc_id))
+
+
+@router.answer("GET /api/tags", "Tags in use", schemas.TagsBody)
+async def tags(own: Own) -> Any:
+    found = await own.anyway(lambda index: index.documents.all_tags() if index.exists else {}, question=False)
+    listed = [{"tag": tag, "documents": len(documents)} for tag, documents in found.items()]
+    return {"schema": "ctx.research.tags/1", "tags": listed}

@@ -9,12 +9,12 @@ Payloads are taken as they come from clients written against seed 000: fields th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import Path, Query
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
@@ -29,9 +29,9 @@ from research.packages import ContextBuildRequest, ContextPackage
 from research.request import LONGEST_QUESTION, MOST_ITEMS, SOURCE_TYPES, AskRequest
 from research.schema import several, shape
 from research.service import schemas
-from research.service.problems import Problem, only_for_owner, refused
+from research.service.problems import Problem, refused
 from research.service.questions import Reads
-from research.service.schemas import Body, answer, json_response
+from research.service.schemas import Body, Own, Routes, answer, for_owner
 from research.settings import MOST_TOKENS
 from research.sources import ContextItem, FormattedContext
 
@@ -58,34 +58,25 @@ ContextDocument = schemas.answer(
 )
 
 
-def contexts_router(service: Service) -> APIRouter:
-    router = APIRouter(tags=["context"], default_response_class=Response)
+router = Routes(tags=["knowledge"])
 
-    @router.post(
-        "/api/context",
-        summary="What memories, code, experiences, values, commits and documents say, as markdown within a budget",
-        responses={200: {"model": ContextDocument}},
-    )
-    async def context(body: Annotated[AskRequest, Reads("POST context")], request: Request) -> Response:
-        asked = replace(body, types=body.types or SOURCE_TYPES)
-        found = answered(await service.acting_as(request.state.caller).asked(lambda index: index.context(asked)))
-        told = {"schema": "ctx.research.context/1", "query": asked.question, "types": asked.types}
-        return json_response({**told, **found.to_dict()})
 
-    @router.post(
-        "/api/premortem",
-        summary="What went wrong before in a domain, and with a strategy",
-        responses={200: {"model": ContextDocument}},
-    )
-    async def premortem(body: PremortemBody, request: Request) -> Response:
-        def work(index: Index) -> FormattedContext:
-            return index.premortem(body.domain, body.strategy, limit=body.limit, max_tokens=body.max_tokens)
+@router.answer(
+    "POST /api/context",
+    "What memories, code, experiences, values, commits and documents say, as markdown within a budget",
+    ContextDocument,
+)
+async def context(body: Annotated[AskRequest, Reads("POST context")], own: Own) -> Any:
+    asked = replace(body, types=body.types or SOURCE_TYPES)
+    found = answered(await own.asked(lambda index: index.context(asked)))
+    return {"schema": "ctx.research.context/1", "query": asked.question, "types": asked.types, **found.to_dict()}
 
-        found = answered(await service.acting_as(request.state.caller).asked(work))
-        told = {"schema": "ctx.research.premortem/1", "domain": body.domain, "strategy": body.strategy}
-        return json_response({**told, **found.to_dict()})
 
-    return router
+@router.answer("POST /api/premortem", "What went wrong before in a domain, and with a strategy", ContextDocument)
+async def premortem(body: PremortemBody, own: Own) -> Any:
+    found = answered(await own.asked(lambda index: index.premortem(**body.model_dump())))
+    told = {"domain": body.domain, "strategy": body.strategy}
+    return {"schema": "ctx.research.premortem/1", **told, **found.to_dict()}
 
 
 def answered(found: FormattedContext) -> FormattedContext:
@@ -102,71 +93,50 @@ AuditDocument = answer("AuditDocument", entries=list[dict[str, Any]])
 _PackageId = Annotated[str, Path(min_length=1, max_length=64, pattern="^[0-9a-f]+$")]
 
 
-def packages_router(service: Service) -> APIRouter:
-    router = APIRouter(tags=["packages"], default_response_class=Response)
-
-    @router.post(
-        "/knowledge/context/build",
-        summary="A context package for a task: ranked sources of every kind, governed, within a hard token budget",
-        responses={200: {"model": ContextPackage}},
-    )
-    async def build(body: ContextBuildRequest, request: Request) -> Response:
-        principal = caller_of(request)
-
-        def work(index: Index) -> ContextPackage:
-            return index.acting_as(principal).packages.build(body)
-
-        return _answer(await service.asked(work))
-
-    @router.get(
-        "/knowledge/context/{package_id}",
-        summary="A package by its id, from the cache; where its time is over it is built anew from its request",
-        responses={200: {"model": ContextPackage}},
-    )
-    async def package(package_id: _PackageId, request: Request) -> Response:
-        principal = caller_of(request)
-
-        def work(index: Index) -> ContextPackage:
-            return index.acting_as(principal).packages.get(package_id)
-
-        return _answer(await service.asked(work))
-
-    @router.get(
-        "/knowledge/audit",
-        summary="Who was shown what, by which decision, the newest first; for the owner alone",
-        responses={200: {"model": AuditDocument}, 403: {"description": "Only the owner may read the audit"}},
-    )
-    async def audit(
-        request: Request,
-        *,
-        principal: Annotated[str | None, Query(max_length=1000)] = None,
-        tenant: Annotated[str | None, Query(max_length=1000)] = None,
-        since: Annotated[str, Query(max_length=40)] = "",
-        denied: bool = False,
-        limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-    ) -> Response:
-        if not caller_of(request).owner:
-            raise only_for_owner("read the audit")
-
-        def work(index: Index) -> list[MemoryAccessAudit]:
-            found = index.policy.audit()
-            return found.entries(principal=principal, tenant=tenant, since=since, denied=denied, limit=limit)
-
-        entries = [each.to_dict() for each in await service.look(work)]
-        return json_response({"schema": "ctx.research.audit/1", "entries": entries})
-
-    return router
+@router.answer(
+    "POST /knowledge/context/build",
+    "A context package for a task: ranked sources of every kind, governed, within a hard token budget",
+    ContextPackage,
+)
+async def build(body: ContextBuildRequest, own: Own) -> Any:
+    return _package(await own.asked(lambda index: index.packages.build(body)))
 
 
-def caller_of(request: Request) -> Principal:
-    """Who asks: by the token, or whoever runs the server."""
-    caller = request.state.caller
-    assert isinstance(caller, Principal)
-    return caller
+@router.answer(
+    "GET /knowledge/context/{package_id}",
+    "A package by its id, from the cache; where its time is over it is built anew from its request",
+    ContextPackage,
+)
+async def package(package_id: _PackageId, own: Own) -> Any:
+    return _package(await own.asked(lambda index: index.packages.get(package_id)))
 
 
-def _answer(package: ContextPackage) -> Response:
+def _package(package: ContextPackage) -> Response:
     return Response(package.model_dump_json(by_alias=True).encode(), media_type="application/json")
+
+
+@router.answer(
+    "GET /knowledge/audit",
+    "Who was shown what, by which decision, the newest first; for the owner alone",
+    AuditDocument,
+    responses={403: {"description": "Only the owner may read the audit"}},
+    dependencies=[for_owner("read the audit")],
+)
+async def audit(
+    own: Own,
+    *,
+    principal: Annotated[str | None, Query(max_length=1000)] = None,
+    tenant: Annotated[str | None, Query(max_length=1000)] = None,
+    since: Annotated[str, Query(max_length=40)] = "",
+    denied: bool = False,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+) -> Any:
+    def read(index: Index) -> list[MemoryAccessAudit]:
+        found = index.policy.audit()
+        return found.entries(principal=principal, tenant=tenant, since=since, denied=denied, limit=limit)
+
+    entries = [each.to_dict() for each in await own.look(read)]
+    return {"schema": "ctx.research.audit/1", "entries": entries}
 
 
 _MOST_MEMORIES = 10_000  # of one request; its body is bounded before that
@@ -253,67 +223,44 @@ TurnDocument = answer(
     debug=dict[str, Any],
 )
 
-_FORBIDDEN: dict[int | str, dict[str, Any]] = {403: {"description": "The token is another tenant's"}}
+
+memories = Routes(tags=["memories"], responses={403: {"description": "The token is another tenant's"}})
 
 
-def memories_router(service: Service) -> APIRouter:
-    router = APIRouter(tags=["memories"], default_response_class=Response, responses=_FORBIDDEN)
+@memories.answer("POST /context/evaluate", "The memories that may matter to a turn", CandidatesDocument)
+async def evaluate(body: EvaluateBody, own: Own) -> Any:
+    return await own.anyway(_memory("evaluate", body, own), question=True)
 
-    def memory_of(request: Request) -> EmbeddedMemory:
-        return EmbeddedMemory(service.index.acting_as(request.state.caller))
 
-    async def found(body: EvaluateBody, request: Request) -> Response:
-        payload, memory = with_tenant(body.model_dump(exclude_none=True), request.state.caller), memory_of(request)
-        return json_response(await service.turns.run(partial(memory.evaluate, payload)))
+@memories.answer("POST /recall", "The memories that most likely answer a question", CandidatesDocument)
+async def recall(body: EvaluateBody, own: Own) -> Any:
+    return await own.anyway(_memory("evaluate", body, own), question=True)
 
-    @router.post(
-        "/context/evaluate",
-        summary="The memories that may matter to a turn",
-        responses={200: {"model": CandidatesDocument}},
-    )
-    async def evaluate(body: EvaluateBody, request: Request) -> Response:
-        return await found(body, request)
 
-    @router.post(
-        "/recall",
-        summary="The memories that most likely answer a question",
-        responses={200: {"model": CandidatesDocument}},
-    )
-    async def recall(body: EvaluateBody, request: Request) -> Response:
-        return await found(body, request)
+@memories.answer("POST /memory/remember", "Remember something; durable when it is answered", RememberedDocument)
+async def remember(body: RememberBody, own: Own) -> Any:
+    return await own.anyway(_memory("tell", body, own), question=False)
 
-    @router.post(
-        "/memory/remember",
-        summary="Remember something; durable when it is answered",
-        responses={200: {"model": RememberedDocument}},
-    )
-    async def remember(body: RememberBody, request: Request) -> Response:
-        payload = with_tenant(body.model_dump(exclude_none=True), request.state.caller)
-        return json_response(await service.looking.run(partial(memory_of(request).tell, payload)))
 
-    @router.post(
-        "/memory/remember/batch",
-        summary="Remember several things, in order",
-        responses={200: {"model": RememberedBatchDocument}},
-    )
-    async def remember_batch(body: RememberBatchBody, request: Request) -> Response:
-        payload = with_tenant(body.model_dump(exclude_none=True), request.state.caller)
-        return json_response(await service.looking.run(partial(memory_of(request).tell_all, payload)))
+@memories.answer("POST /memory/remember/batch", "Remember several things, in order", RememberedBatchDocument)
+async def remember_batch(body: RememberBatchBody, own: Own) -> Any:
+    return await own.anyway(_memory("tell_all", body, own), question=False)
 
-    @router.post(
-        "/context/turn",
-        summary="The messages of a turn: history, memories and documents within a token budget",
-        responses={200: {"model": TurnDocument}},
-    )
-    async def turn(body: TurnBody, request: Request) -> Response:
-        envelope = with_tenant(_storable(body.model_dump(exclude_none=True)), request.state.caller)
-        limit, documents = envelope.pop("max_prompt_tokens"), envelope.pop("documents")
-        own = service.acting_as(request.state.caller).turn_maker
-        work = partial(own.build_now, envelope, max_prompt_tokens=limit, documents=documents)
-        built = await service.turns.run(work)
-        return json_response({"schema": "ctx.turn/1", **built.to_dict()})
 
-    return router
+def _memory(method: str, body: BaseModel, own: Service) -> Callable[[Index], Any]:
+    """What an embedded memory service does with a payload, for whoever asks."""
+    payload = with_tenant(body.model_dump(exclude_none=True), own.index.acting())
+    return lambda index: getattr(EmbeddedMemory(index), method)(payload)
+
+
+@memories.answer(
+    "POST /context/turn", "The messages of a turn: history, memories and documents within a token budget", TurnDocument
+)
+async def turn(body: TurnBody, own: Own) -> Any:
+    envelope = with_tenant(_storable(body.model_dump(exclude_none=True)), own.index.acting())
+    limit, documents = envelope.pop("max_prompt_tokens"), envelope.pop("documents")
+    work = partial(own.turn_maker.build_now, envelope, max_prompt_tokens=limit, documents=documents)
+    return {"schema": "ctx.turn/1", **(await own.turns.run(work)).to_dict()}
 
 
 def with_tenant(payload: Mapping[str, Any], caller: Principal) -> dict[str, Any]:
@@ -365,28 +312,18 @@ class ExperienceBody(Body):
 ExperienceDocument = answer("ExperienceDocument", Experience)
 
 
-def experiences_router(service: Service) -> APIRouter:
-    router = APIRouter(tags=["experiences"], default_response_class=Response)
+@router.answer(
+    "POST /api/experiences",
+    "Record what was tried, and what came of it; durable when it is answered",
+    ExperienceDocument,
+    responses={403: {"description": "Only the owner may tell experiences"}},
+    dependencies=[for_owner("tell experiences")],
+)
+async def record(body: ExperienceBody, own: Own) -> Any:
+    def work(index: Index) -> dict[str, Any]:
+        experience = index.experiences.record(**body.model_dump(exclude_none=True))
+        if not experience.is_open:
+            index.experiences.renew_values()
+        return experience.to_dict()
 
-    @router.post(
-        "/api/experiences",
-        summary="Record what was tried, and what came of it; durable when it is answered",
-        responses={
-            200: {"model": ExperienceDocument},
-            403: {"description": "Only the owner may tell experiences"},
-        },
-    )
-    async def record(body: ExperienceBody, request: Request) -> Response:
-        if not request.state.caller.owner:
-            raise only_for_owner("tell experiences")
-
-        def work(index: Index) -> dict[str, Any]:
-            experience = index.experiences.record(**body.model_dump(exclude_none=True))
-            if not experience.is_open:
-                index.experiences.renew_values()
-            return experience.to_dict()
-
-        told = await service.anyway(work, question=False)
-        return json_response({"schema": "ctx.research.experience/1", **told})
-
-    return router
+    return {"schema": "ctx.research.experience/1", **await own.anyway(work, question=False)}

@@ -14,13 +14,13 @@ from collections.abc import Mapping
 from time import perf_counter
 from typing import TYPE_CHECKING, get_args
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from starlette.responses import Response
 from starlette.routing import Mount
 
 from research.observe import TRACE, Recorder, RequestRecorder, logger_of, taken_up
 from research.service.jobs import State
-from research.service.problems import only_for_owner
+from research.service.schemas import Routes, for_owner
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -108,17 +108,16 @@ def route_of(scope: Scope) -> str:
     return f"{mounted}{path or '/{path}'}" if mounted else path or NO_ROUTE
 
 
-def metrics_router(recorder: PrometheusRecorder) -> APIRouter:
-    router = APIRouter(tags=["state"], default_response_class=Response)
+def metrics_router(recorder: PrometheusRecorder) -> Routes:
+    router = Routes(tags=["state"])
 
-    @router.get(
-        "/metrics",
-        summary="Times and counts for Prometheus; for the owner alone",
+    @router.answer(
+        "GET /metrics",
+        "Times and counts for Prometheus; for the owner alone",
         responses={403: {"description": "Only the owner may read the metrics"}},
+        dependencies=[for_owner("read the metrics")],  # they count what is done for everybody
     )
-    def metrics(request: Request) -> Response:
-        if not request.state.caller.owner:  # they count what is done for everybody
-            raise only_for_owner("read the metrics")
+    async def metrics(request: Request) -> Response:
         text, content_type = recorder.render(request.headers.get("accept", ""))
         return Response(text, headers={"Content-Type": content_type, "Cache-Control": "no-store"})
 

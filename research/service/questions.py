@@ -11,16 +11,16 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from pydantic import AfterValidator, GetCoreSchemaHandler
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import StreamingResponse
 
 from research.errors import CtxError
 from research.parameters import input_schema
 from research.request import AskRequest, parameters_of, read_request
 from research.service import schemas
 from research.service.problems import problem_of
-from research.service.schemas import ask_document, json_response, search_document, to_json
+from research.service.schemas import Own, Routes, ask_document, search_document, to_json
 
 if TYPE_CHECKING:
     from starlette.datastructures import QueryParams
@@ -66,52 +66,44 @@ _ALIVE_SECONDS = 15.0  # a comment keeps proxies from closing a stream in which 
 STREAM_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
-def questions_router(service: Service) -> APIRouter:
-    router = APIRouter(tags=["questions"], default_response_class=Response)
+router = Routes(tags=["questions"])
 
-    @router.post(
-        "/api/research/ask",
-        summary="Quote what answers a question and cite its pages, within a token budget",
-        responses={200: {"model": schemas.AskDocument, "content": {EVENTS: {"schema": {"type": "string"}}}}},
-    )
-    async def ask(body: Annotated[AskRequest, Reads("POST ask")], request: Request) -> Response:
-        own = service.acting_as(request.state.caller)
-        if body.stream or EVENTS in request.headers.get("accept", ""):
-            return StreamingResponse(_stream(own, body, request), media_type=EVENTS, headers=STREAM_HEADERS)
-        context = await own.ask(body)
-        answer = await own.write(context) if _is_written(own, body, context) else None
-        return json_response(ask_document(context, answer))
 
-    @router.get(
-        "/api/sessions/{name}",
-        summary="What was asked in a conversation, and what answered, oldest first",
-        responses={200: {"model": schemas.SessionDocument}},
-    )
-    async def session(name: schemas.Name, request: Request) -> Response:
-        turns = await service.acting_as(request.state.caller).look(lambda index: index.sessions.get(name))
-        return json_response(
-            {"schema": "ctx.research.session/1", "session": name, "turns": [turn.to_dict() for turn in turns]}
-        )
+@router.answer(
+    "POST /api/research/ask",
+    "Quote what answers a question and cite its pages, within a token budget",
+    responses={200: {"model": schemas.AskDocument, "content": {EVENTS: {"schema": {"type": "string"}}}}},
+)
+async def ask(body: Annotated[AskRequest, Reads("POST ask")], own: Own, request: Request) -> Any:
+    if body.stream or EVENTS in request.headers.get("accept", ""):
+        return StreamingResponse(_stream(own, body, request), media_type=EVENTS, headers=STREAM_HEADERS)
+    context = await own.ask(body)
+    return ask_document(context, await own.write(context) if _is_written(own, body, context) else None)
 
-    @router.post(
-        "/api/search",
-        summary="Rank pages for a question, with snippets",
-        responses={200: {"model": schemas.SearchDocument}},
-    )
-    async def search(body: Annotated[AskRequest, Reads("POST search")], request: Request) -> Response:
-        return json_response(search_document(await service.acting_as(request.state.caller).search(body)))
 
-    @router.get(
-        "/api/search",
-        summary="The same for a question in the address",
-        responses={200: {"model": schemas.SearchDocument}},
-        openapi_extra={"parameters": query_parameters("GET search")},
-    )
-    async def search_by_address(request: Request) -> Response:
-        asked = read_query("GET search", request.query_params)
-        return json_response(search_document(await service.acting_as(request.state.caller).search(asked)))
+@router.answer(
+    "GET /api/sessions/{name}",
+    "What was asked in a conversation, and what answered, oldest first",
+    schemas.SessionDocument,
+)
+async def session(name: schemas.Name, own: Own) -> Any:
+    turns = await own.look(lambda index: index.sessions.get(name))
+    return {"schema": "ctx.research.session/1", "session": name, "turns": [turn.to_dict() for turn in turns]}
 
-    return router
+
+@router.answer("POST /api/search", "Rank pages for a question, with snippets", schemas.SearchDocument)
+async def search(body: Annotated[AskRequest, Reads("POST search")], own: Own) -> Any:
+    return search_document(await own.search(body))
+
+
+@router.answer(
+    "GET /api/search",
+    "The same for a question in the address",
+    schemas.SearchDocument,
+    openapi_extra={"parameters": query_parameters("GET search")},
+)
+async def search_by_address(own: Own, request: Request) -> Any:
+    return search_document(await own.search(read_query("GET search", request.query_params)))
 
 
 def _is_written(service: Service, request: AskRequest, context: ResearchContext) -> bool:

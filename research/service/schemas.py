@@ -7,11 +7,14 @@ into dictionaries first costs more than everything else that HTTP adds to a ques
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import fields
+from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import quote
 
 import orjson
+from fastapi import APIRouter, Depends, Request
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
@@ -21,6 +24,8 @@ from research.parameters import Parameter
 from research.records import DocumentInfo
 from research.request import LONGEST_QUESTION
 from research.schema import maybe, several, shape
+from research.service.problems import only_for_owner
+from research.service.service import Service
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -126,6 +131,52 @@ StatusBody = answer(
 
 
 DOCUMENTS = "/api/documents"
+
+
+Handler = Callable[..., Awaitable[Any]]
+
+
+class Routes(APIRouter):
+    """Routes whose handlers return a document of ours, or a response."""
+
+    def answer(
+        self, route: str, summary: str, model: Any = None, *, status: int = 200, **more: Any
+    ) -> Callable[[Handler], Handler]:
+        """`route` is a method and a path; `model` describes the document."""
+        method, _, path = route.partition(" ")
+        known = {status: {"model": model}} if model is not None else {}
+        more["responses"] = known | more.get("responses", {})
+
+        def add(handler: Handler) -> Handler:
+            @wraps(handler)
+            async def answered(*args: Any, **values: Any) -> Response:
+                made = await handler(*args, **values)
+                return made if isinstance(made, Response) else json_response(made, status)
+
+            options = {"status_code": status, "response_class": Response, "response_model": None, **more}
+            self.add_api_route(path, answered, methods=[method], summary=summary, **options)
+            return handler
+
+        return add
+
+
+async def _acting(request: Request) -> Service:
+    service: Service = request.app.state.service
+    return service.acting_as(request.state.caller)
+
+
+Own = Annotated[Service, Depends(_acting)]
+"""The service, whose index is seen as whoever asks may see it."""
+
+
+def for_owner(what: str) -> Any:
+    """A dependency that lets nobody but the owner do this."""
+
+    async def check(request: Request) -> None:
+        if not request.state.caller.owner:
+            raise only_for_owner(what)
+
+    return Depends(check)
 
 
 def json_response(document: Any, status: int = 200) -> Response:

@@ -24,7 +24,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
@@ -33,6 +33,7 @@ from research.errors import ProblemError
 from research.governance import Principal
 from research.secret import Secret
 from research.service.problems import Problem, problem_of, problem_response, refused
+from research.service.schemas import Routes
 from research.service.tokens import Grant, TokenBook, digest, new_token
 
 _LINK_SECONDS = 600.0
@@ -152,9 +153,9 @@ _RESPONSES: dict[int | str, dict[str, Any]] = {
 _JSON, _FORM = "application/json", "application/x-www-form-urlencoded"
 
 
-def login_router(sessions: Sessions) -> APIRouter:
+def login_router(sessions: Sessions) -> Routes:
     """`POST /api/login`, `POST /login` for a form, `POST /api/logout`."""
-    router = APIRouter(tags=["login"], default_response_class=Response)
+    router = Routes(tags=["login"])
 
     async def enter(request: Request, kind: str, entered: Response) -> Response:
         try:
@@ -166,20 +167,20 @@ def login_router(sessions: Sessions) -> APIRouter:
         set_session(entered, session, request)
         return entered
 
-    @router.post(
-        "/api/login",
-        status_code=204,
-        summary="Exchange a token for a session's cookie",
+    @router.answer(
+        "POST /api/login",
+        "Exchange a token for a session's cookie",
+        status=204,
         responses=_RESPONSES,
         openapi_extra=_takes(_JSON),
     )
     async def log_in(request: Request) -> Response:
         return await enter(request, _JSON, Response(status_code=204))
 
-    @router.post(
-        "/login",
-        status_code=303,
-        summary="The same for a form without JavaScript",
+    @router.answer(
+        "POST /login",
+        "The same for a form without JavaScript",
+        status=303,
         responses=_RESPONSES,
         openapi_extra=_takes(_FORM),
     )
@@ -189,7 +190,7 @@ def login_router(sessions: Sessions) -> APIRouter:
             return Response(_PAGE, entered.status_code, media_type="text/html")
         return entered
 
-    @router.post("/api/logout", status_code=204, summary="End the session")
+    @router.answer("POST /api/logout", "End the session", status=204)
     async def log_out(request: Request) -> Response:
         sessions.log_out(session_ids(request.headers.getlist("cookie"), _port(request)))
         response = Response(status_code=204)

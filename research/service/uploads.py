@@ -17,7 +17,7 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, Depends, Path, Request
+from fastapi import Depends, Path, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import Field, ValidationError
 from starlette.concurrency import run_in_threadpool
@@ -25,15 +25,15 @@ from starlette.datastructures import UploadFile
 from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException
 from starlette.requests import ClientDisconnect
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import StreamingResponse
 
 from research.errors import CtxError, NothingFoundError, ProblemError, is_full, next_step, unusable
 from research.observe import log_failure, logger_of
 from research.schema import maybe, several
 from research.service.jobs import ADDRESS, Job, JobFile, Message, State, paths_below
-from research.service.problems import Problem, refused
+from research.service.problems import Problem, only_for_owner, refused
 from research.service.questions import EVENTS, STREAM_HEADERS, event
-from research.service.schemas import Body, Name, ProblemDocument, answer, json_response
+from research.service.schemas import Body, Name, ProblemDocument, Routes, answer, json_response
 from research.service.service import Limits
 from research.store import Catalog, Incoming, IndexPaths, Upload, get_document, uploads
 
@@ -295,25 +295,22 @@ _ALSO: dict[int | str, dict[str, Any]] = {
 }
 
 
-def ingest_router(jobs: JobRunner, uploads: Uploads, options: ServeOptions) -> APIRouter:
+def ingest_router(jobs: JobRunner, uploads: Uploads, options: ServeOptions) -> Routes:
     async def permit(request: Request) -> None:
         caller = getattr(request.state, "caller", None)
         if caller is None or not caller.owner:
-            hint = "ask whoever runs the server, or use a token of theirs"
-            raise refused(Problem(403, "Only the owner may ingest", hint=hint))
+            raise only_for_owner("ingest")
         if not options.allow_ingest:
             hint = "start the server with: ctx serve --allow-ingest; or ingest here with: ctx ingest PATH"
             raise refused(Problem(403, "This server does not ingest", hint=hint))
 
-    router = APIRouter(
-        tags=["ingest"], default_response_class=Response, responses=_ALSO, dependencies=[Depends(permit)]
-    )
+    router = Routes(tags=["ingest"], responses=_ALSO, dependencies=[Depends(permit)])
 
-    @router.post(
-        ADDRESS,
-        summary="Upload PDFs, or name a folder, to be ingested by a job",
-        status_code=202,
-        responses={202: {"model": JobDocument}},
+    @router.answer(
+        f"POST {ADDRESS}",
+        "Upload PDFs, or name a folder, to be ingested by a job",
+        JobDocument,
+        status=202,
         openapi_extra={
             "requestBody": {
                 "required": True,
@@ -324,7 +321,7 @@ def ingest_router(jobs: JobRunner, uploads: Uploads, options: ServeOptions) -> A
             }
         },
     )
-    async def start(request: Request) -> Response:
+    async def start(request: Request) -> Any:
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind == FORM:
             with jobs.reserved():
@@ -339,37 +336,31 @@ def ingest_router(jobs: JobRunner, uploads: Uploads, options: ServeOptions) -> A
         response.headers["Location"] = f"{ADDRESS}/{job.id}"
         return response
 
-    @router.get(
-        ADDRESS,
-        summary="The last jobs, the newest first; their summaries without lists",
-        responses={200: {"model": JobsDocument}},
-    )
-    async def listed() -> Response:
-        return json_response({"schema": "ctx.ingest.jobs/1", "jobs": [_brief(job) for job in jobs.documents()]})
+    @router.answer(f"GET {ADDRESS}", "The last jobs, the newest first; their summaries without lists", JobsDocument)
+    async def listed() -> Any:
+        return {"schema": "ctx.ingest.jobs/1", "jobs": [_brief(job) for job in jobs.documents()]}
 
-    @router.get(f"{ADDRESS}/{{job}}", summary="How a job stands", responses={200: {"model": JobDocument}})
-    async def one(job: JobId) -> Response:
-        return json_response(jobs.document(jobs.get(job)))
+    @router.answer(f"GET {ADDRESS}/{{job}}", "How a job stands", JobDocument)
+    async def one(job: JobId) -> Any:
+        return jobs.document(jobs.get(job))
 
-    @router.get(
-        f"{ADDRESS}/{{job}}/events",
-        summary="Follow a job by server-sent events: job, progress, file, note, done",
+    @router.answer(
+        f"GET {ADDRESS}/{{job}}/events",
+        "Follow a job by server-sent events: job, progress, file, note, done",
         responses={200: {"content": {EVENTS: {"schema": {"type": "string"}}}}},
     )
-    async def events(job: JobId) -> Response:
+    async def events(job: JobId) -> Any:
         followed = jobs.follow(job)
         first = await anext(followed)  # raises while there can still be a status
         return StreamingResponse(_stream(first, followed), media_type=EVENTS, headers=STREAM_HEADERS)
 
-    @router.delete(
-        f"{ADDRESS}/{{job}}",
-        summary="Cancel a job; what it has finished is kept",
-        responses={
-            200: {"model": JobDocument, "description": "It has ended"},
-            202: {"model": JobDocument, "description": "It is ending"},
-        },
+    @router.answer(
+        f"DELETE {ADDRESS}/{{job}}",
+        "Cancel a job; what it has finished is kept",
+        JobDocument,
+        responses={202: {"model": JobDocument, "description": "It is ending"}},
     )
-    async def cancel(job: JobId) -> Response:
+    async def cancel(job: JobId) -> Any:
         document = jobs.document(jobs.cancel(job))
         return json_response(document, 202 if document["state"] == "running" else 200)
 

@@ -19,7 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import Request
 from pydantic import Field
 from starlette.responses import RedirectResponse, Response
 from starlette.staticfiles import StaticFiles
@@ -30,7 +30,7 @@ from research.models import Confidence
 from research.request import parameters_of, read_request
 from research.service import schemas
 from research.service.problems import Problem, problem_of, refused
-from research.service.schemas import json_response, place
+from research.service.schemas import Own, Routes, place
 from research.text import one_line, phrase
 
 if TYPE_CHECKING:
@@ -203,44 +203,37 @@ class MatchesBody(schemas.Body):
 MatchesDocument = schemas.answer("MatchesDocument", matches=list[list[tuple[int, int]]])
 
 
-def web_router(service: Service) -> APIRouter:
-    router = APIRouter(tags=["web"], default_response_class=Response)
-    static = _Kept(directory=_FOLDER)
+router = Routes(tags=["web"])
+_static = _Kept(directory=_FOLDER)
 
-    @router.get("/", include_in_schema=False)
-    async def page(request: Request) -> Response:
-        return await static.get_response("index.html", request.scope)
 
-    @router.get("/docs", include_in_schema=False)
-    async def docs(request: Request) -> Response:
-        response = await static.get_response("docs.html", request.scope)
-        response.headers["Content-Security-Policy"] = _DOCS_POLICY
-        return response
+@router.get("/", include_in_schema=False)
+async def start(request: Request) -> Response:
+    return await _static.get_response("index.html", request.scope)
 
-    @router.get("/static/{name}", include_in_schema=False)
-    async def file(name: str, request: Request) -> Response:
-        if name in _SWAGGER:
-            return await _swagger().get_response(name, request.scope)
-        if name.endswith(".html"):
-            raise refused(Problem(404, "There is no such file"))
-        return await static.get_response(name, request.scope)
 
-    @router.get("/ask", include_in_schema=False)
-    async def ask(request: Request) -> Response:
-        return await _ask(service, request)
+@router.get("/docs", include_in_schema=False)
+async def docs(request: Request) -> Response:
+    response = await _static.get_response("docs.html", request.scope)
+    response.headers["Content-Security-Policy"] = _DOCS_POLICY
+    return response
 
-    @router.post(
-        "/api/matches",
-        summary="Where the words of a question stand in texts, to be marked",
-        responses={200: {"model": MatchesDocument}},
+
+@router.get("/static/{name}", include_in_schema=False)
+async def file(name: str, request: Request) -> Response:
+    if name in _SWAGGER:
+        return await _swagger().get_response(name, request.scope)
+    if name.endswith(".html"):
+        raise refused(Problem(404, "There is no such file"))
+    return await _static.get_response(name, request.scope)
+
+
+@router.answer("POST /api/matches", "Where the words of a question stand in texts, to be marked", MatchesDocument)
+async def matches(body: MatchesBody, own: Own) -> Any:
+    found = await own.anyway(
+        lambda index: [index.documents.matches(text, body.question) for text in body.texts], question=False
     )
-    async def matches(body: MatchesBody) -> Response:
-        found = await service.looking.run(
-            lambda: [service.index.documents.matches(text, body.question) for text in body.texts]
-        )
-        return json_response({"schema": "ctx.research.matches/1", "matches": found})
-
-    return router
+    return {"schema": "ctx.research.matches/1", "matches": found}
 
 
 @cache
@@ -251,8 +244,10 @@ def _swagger() -> StaticFiles:
     return _Kept(packages=[("fastapi_offline", "static")])
 
 
-async def _ask(service: Service, request: Request) -> Response:
+@router.get("/ask", include_in_schema=False)
+async def ask(request: Request) -> Response:
     """The answer as a page of its own, by the fields of the form on the start page; empty ones say nothing."""
+    service: Service = request.app.state.service
     lists = {each.name: each.kind == "texts" for each in parameters_of("GET ask")}
     said = {name: _texts(request, name) for name in lists}
     question = " ".join(said["q"])

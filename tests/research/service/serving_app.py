@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Self
 
 import httpx
-from fastapi import APIRouter
 
 from ingest import start_job
 from research.governance import Principal
@@ -32,13 +31,12 @@ async def client_of(
     options: ServeOptions | None = None,
     settings: Settings | None = None,
     *,
-    router: Callable[[Service], APIRouter] | None = None,
     caller: Principal | None = OWNER,
     trace: str = "",
 ) -> AsyncIterator[tuple[httpx.AsyncClient, Service]]:
     """A client of a service on this index, asking as somebody, or as nobody."""
     service = Service(Index(root, settings), options)
-    app = create_app(service, [router(service)] if router else ())
+    app = create_app(service)
 
     async def behind_the_guard(scope: Any, receive: Any, send: Any) -> None:
         scope.setdefault("state", {}).update(request_id="test-request", caller=caller, traceparent=trace)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +13,11 @@ from pydantic import TypeAdapter
 from research.governance import Principal
 from research.index import Index
 from research.request import SOURCE_TYPES
-from research.service.knowledge import ContextDocument, contexts_router
+from research.service.knowledge import ContextDocument
 from research.sources import CONTEXT_TYPES
 from research.store import IndexPaths
-from tests.research.service.serving_app import run_client
+from tests.research.service.serving_app import run_client as run
 
-run = partial(run_client, router=contexts_router)
 ASKED = "why do uploads stop and are parts sent again"
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +13,11 @@ from jsonschema import Draft202012Validator
 
 from research.governance import Principal
 from research.packages import published
-from research.service.knowledge import packages_router
-from tests.research.service.serving_app import run_client
+from tests.research.service.serving_app import run_client as run
 
 ASKED = {"intent": "why do uploads stop and are parts sent again", "tokenBudget": 700}
 BUILD = "/knowledge/context/build"
 OTHER = Principal("eva", "eva")
-run = partial(run_client, router=packages_router)
 
 
 @pytest.fixture

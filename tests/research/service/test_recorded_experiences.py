@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 from research.errors import UsageError
 from research.governance import Principal
 from research.index import Index
-from research.service.knowledge import ExperienceDocument, experiences_router
+from research.service.knowledge import ExperienceDocument
 from research.service.mcp.results import TOOLS
 from research.service.mcp.tasks import record_experience
 from tests.mcp_driving import agent_here, fields_of, text_of
@@ -30,7 +30,7 @@ def post(root: Path, *bodies: Any, owner: bool = True) -> list[httpx.Response]:
     async def work(client: httpx.AsyncClient) -> None:
         answers.extend([await client.post("/api/experiences", json=body) for body in bodies])
 
-    run_client(work, root, router=experiences_router, caller=Principal("me", "", owner=owner))
+    run_client(work, root, caller=Principal("me", "", owner=owner))
     return answers
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from functools import partial
 from html.parser import HTMLParser
 from importlib.resources import files
 from pathlib import Path
@@ -23,11 +22,10 @@ from research.models import (
     SourceDocument,
 )
 from research.service.problems import Problem
-from research.service.web import answer_page, problem_page, web_router
-from tests.research.service.serving_app import run_client
+from research.service.web import answer_page, problem_page
+from tests.research.service.serving_app import run_client as run
 from tests.research.service.web.browsing import ANSWER, HANDBOOK, QUESTION, ROOT
 
-run = partial(run_client, router=web_router)
 FOLDER = ROOT / "research" / "service" / "web"
 HARM = "<img src=x onerror=alert(1)><script>alert(2)</script>\"'\u202e"
 
