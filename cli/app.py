@@ -52,7 +52,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Documents": {
         "ingest": ("ingest.ingest", "Add PDF files or folders of them to the index."),
-        "watch": ("watch.watch", "Keep the index in step with folders as their files change."),
+        "watch": ("ingest.watch", "Keep the index in step with folders as their files change."),
         "list": ("documents.list_documents", "List the documents in the index."),
         "tag": ("documents.TAG", "Give documents tags, to ask only those."),
         "remove": ("documents.remove", "Take documents, code or commits out of the index."),
@@ -64,18 +64,18 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "session": ("session.SESSION", "List conversations, show or remove one."),
     },
     "Agents": {
-        "mcp": ("mcp.mcp", "Offer the index to an agent as tools, over stdin and stdout."),
+        "mcp": ("serve.mcp", "Offer the index to an agent as tools, over stdin and stdout."),
         "serve": ("serve.serve", "Open the index to programs, agents and browsers of this machine."),
         "context": ("context.context", "Gather what code, history, memories and documents say."),
         "turn": ("context.turn", "Build the messages of an agent's turn from what is remembered."),
-        "package": ("package.PACKAGE", "Build governed context packages for an agent's tasks."),
+        "package": ("context.PACKAGE", "Build governed context packages for an agent's tasks."),
         "experience": ("experience.EXPERIENCE", "Record what was tried and what came of it; find it again."),
     },
     "Access": {
-        "policy": ("policy.POLICY", "Check who may see what, try it, or begin with an example."),
-        "label": ("label.LABEL", "Say how confidential things are, and what they belong to."),
-        "audit": ("audit.AUDIT", "Show who was shown what, and whether that record is whole."),
-        "token": ("token.TOKEN", "Make tokens for others to ask a server, list and revoke them."),
+        "policy": ("access.POLICY", "Check who may see what, try it, or begin with an example."),
+        "label": ("access.LABEL", "Say how confidential things are, and what they belong to."),
+        "audit": ("access.AUDIT", "Show who was shown what, and whether that record is whole."),
+        "token": ("serve.TOKEN", "Make tokens for others to ask a server, list and revoke them."),
     },
     "Index": {
         "init": ("upkeep.init", "Give this project an index of its own."),

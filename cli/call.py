@@ -27,8 +27,7 @@ from research.text import one_line
 if TYPE_CHECKING:
     from research.governance import Principal
     from research.index import Index
-    from research.parameters import Parameter
-    from research.request import AskRequest
+    from research.request import AskRequest, Parameter
 
 Function = TypeVar("Function", bound=Callable[..., int])
 

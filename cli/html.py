@@ -25,9 +25,9 @@ from research.errors import CtxError, UsageError, is_full
 from research.text import one_line, phrase
 
 if TYPE_CHECKING:
-    from research.boxes import Box
     from research.markdown import Marker
     from research.models import ResearchContext, SourceDocument
+    from research.records import Box
 
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 _PASSAGES = 3  # of a source

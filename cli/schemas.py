@@ -17,7 +17,7 @@ from research.evaluation import Failure, Latency, Row
 from research.experiences import AxisValues, Experience, LineProblem, Value
 from research.governance import MemoryAccessAudit, Proposal, Verification
 from research.graph import Edge, ShownGraph
-from research.memories import Memory
+from research.memories import AskedTurn, CitedPage, Memory, Session
 from research.models import (
     Confidence,
     Coverage,
@@ -33,7 +33,6 @@ from research.records import CodeTree, DocumentInfo, RepositoryInfo
 from research.reports import Backup, Check, Restored, Status
 from research.schema import json_schema, maybe, several, shape
 from research.service import TokenEntry
-from research.sessions import AskedTurn, CitedPage, Session
 from research.sources import ContextItem, FormattedContext
 
 Id = str | int | float | None

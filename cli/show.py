@@ -72,7 +72,7 @@ def check_format(out: Path) -> None:
 
 def write_picture(source: Path, out: Path, regions: Sequence[MatchedRegion]) -> None:
     """Copy a page image to `out`, framing the regions; the best one has the thickest frame."""
-    from research.boxes import framed
+    from research.records import framed
 
     try:
         framed(source, regions).save(out, FORMATS[out.suffix.lower()])

@@ -10,8 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
-from research.boxes import Box, union
-from research.records import Block, Chunk, Page, Region
+from research.records import Block, Box, Chunk, Page, Region, union
 from research.text import SENTENCE_BREAK, embedding_text
 
 Count = Callable[[str], int]

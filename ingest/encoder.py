@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from ingest.report import Observer, report_failure
 from research.addresses import is_encoder_address
-from research.boxes import pack_boxes
 from research.encoders import (
     DEFAULT,
     DEFAULT_CHECKPOINT,
@@ -44,7 +43,7 @@ from research.errors import CtxError, EncoderUnavailable, UsageError
 from research.governance import check_encoder
 from research.observe import logger_of
 from research.parallel import Workers
-from research.records import FailedPage
+from research.records import FailedPage, pack_boxes
 from research.settings import Settings
 from research.store import (
     OFF,

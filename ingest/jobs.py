@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from research.boxes import Box
 from research.context import packed_signals
 from research.errors import CtxError
 from research.observe import frames_of
-from research.records import Block, Chunk, FailedPage, Line, Page, Region
+from research.records import Block, Box, Chunk, FailedPage, Line, Page, Region
 
 if TYPE_CHECKING:
     from ingest.code.units import ReadFile

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from research.answer.model import LocalModel
+from research.answer.answering import LocalModel
 
 
 class Call:

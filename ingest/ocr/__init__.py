@@ -6,9 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from research.boxes import Box, area, overlap, touches, union
 from research.errors import CtxError, UsageError
-from research.records import Block, Page
+from research.records import Block, Box, Page, area, overlap, touches, union
 
 if TYPE_CHECKING:
     from ingest.ocr.engine import OcrEngine

@@ -25,9 +25,9 @@ from PIL import Image
 from ingest.pdf.layout import reading_order
 from ingest.pdf.lines import Line, alnum_count, clean_text
 from ingest.pdf.paragraphs import Row, make_rows
-from research.boxes import Box, fractions, placed, rounded, scaled, turned_back
 from research.errors import CtxError, OcrError
 from research.lazy import switch_off
+from research.records import Box, fractions, placed, rounded, scaled, turned_back
 
 MAX_SIDE = 4096
 _MIN_SIDE = 8  # pixels; nothing smaller holds a letter

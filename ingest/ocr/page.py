@@ -17,9 +17,8 @@ from ingest.pdf.compose import with_blocks, write_blocks
 from ingest.pdf.document import Vocabulary
 from ingest.pdf.mupdf import raster
 from ingest.pdf.paragraphs import Draft, draft_region
-from research.boxes import Box, area, contains_center, union
 from research.errors import OCR_FAILED, OcrError
-from research.records import Block, FailedPage, Page
+from research.records import Block, Box, FailedPage, Page, area, contains_center, union
 from research.store import STAGE_OCR
 
 _MIN_PICTURE_SIDE = 700  # pixels a small picture is drawn with at least: its letters are small as well

@@ -20,9 +20,9 @@ from PIL import Image
 
 from ingest.ocr.engine import OcrLine, grey, in_reading_order, is_readable, mean_confidence, read_upright
 from ingest.pdf.lines import alnum_count, clean_text
-from research.boxes import fractions
 from research.errors import CtxError, OcrError
 from research.process import kill_with_parent
+from research.records import fractions
 from research.store import KILLED, TIMEOUT
 from research.text import is_joined_script
 

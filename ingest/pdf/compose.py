@@ -20,8 +20,7 @@ from ingest.pdf.lines import Line, RawPage, clean_text
 from ingest.pdf.mupdf import MupdfError, mupdf_errors
 from ingest.pdf.paragraphs import Draft, Row, draft_region, make_rows, marker_of
 from ingest.pdf.tables import RuledTable, find_ruled_tables
-from research.boxes import Box, fractions, union
-from research.records import Block, Page
+from research.records import Block, Box, Page, fractions, union
 
 _MAX_ENTRIES = 50_000
 _MAX_ON_PAGE = 200

@@ -12,7 +12,7 @@ from collections import Counter
 from itertools import groupby, pairwise
 
 from ingest.pdf.lines import Line, is_rtl, same_row
-from research.boxes import Box, union
+from research.records import Box, union
 from research.text import is_joined_script
 
 Region = list[Line]

@@ -9,7 +9,7 @@ import re
 import unicodedata
 from typing import NamedTuple
 
-from research.boxes import Box
+from research.records import Box
 
 _LIGATURES = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB05: "st", 0xFB06: "st"}
 _SPACES = dict.fromkeys(

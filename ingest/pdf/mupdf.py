@@ -16,8 +16,8 @@ import pymupdf as _pymupdf
 
 from ingest.jobs import is_ours
 from ingest.pdf.lines import Line, RawPage, clean_code, clean_text
-from research.boxes import WHOLE_PAGE, Box, placed
 from research.errors import DocumentError
+from research.records import WHOLE_PAGE, Box, placed
 
 if TYPE_CHECKING:
     from PIL import Image

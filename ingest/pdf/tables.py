@@ -17,7 +17,7 @@ from ingest.pdf.document import Vocabulary, join_lines
 from ingest.pdf.layout import is_numeric
 from ingest.pdf.lines import Line, clean_text, is_rtl
 from ingest.pdf.mupdf import TEXT_FLAGS, MupdfError, finite, mupdf_errors
-from research.boxes import Box, contains_center
+from research.records import Box, contains_center
 
 _SLACK = 1.0  # points that a word may lie outside its table
 _MAX_CELLS = 5_000

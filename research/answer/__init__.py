@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 from research.lazy import exports
 
 if TYPE_CHECKING:
-    from research.answer.answering import AnswerWriter, CheckedAnswer, prompt_for
+    from research.answer.answering import AnswerWriter, CheckedAnswer, ModelClient, OpenAIModel, open_model, prompt_for
     from research.answer.check import CheckedSentence
     from research.answer.claims.statement import Reading, read
     from research.answer.confidence import confidence_of
-    from research.answer.model import ModelClient, OpenAIModel, open_model
     from research.answer.prompt import Prompt
     from research.answer.quotes import differing_figures, quotes_from
     from research.answer.written import WrittenAnswer, write_answer
@@ -19,11 +18,10 @@ else:
     __getattr__, __dir__, __all__ = exports(
         __name__,
         {
-            "answering": "AnswerWriter CheckedAnswer prompt_for",
+            "answering": "AnswerWriter CheckedAnswer ModelClient OpenAIModel open_model prompt_for",
             "check": "CheckedSentence",
             "claims.statement": "Reading read",
             "confidence": "confidence_of",
-            "model": "ModelClient OpenAIModel open_model",
             "prompt": "Prompt",
             "quotes": "differing_figures quotes_from",
             "written": "WrittenAnswer write_answer",

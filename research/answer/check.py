@@ -19,7 +19,7 @@ from typing import Literal
 from research.answer.claims.comparison import DENIED, Comparison, compare, may_join, other_names, stands_in
 from research.answer.claims.evidence import Source, Window, best_windows, flat
 from research.answer.claims.statement import Reading, read
-from research.answer.question import language_of
+from research.answer.quotes import language_of
 from research.answer.sentences import Sentence, sentences_of
 from research.context import forges_header
 from research.units import Structure

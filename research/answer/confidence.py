@@ -23,7 +23,7 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from research.answer.question import (
+from research.answer.quotes import (
     NO_NAMES,
     Words,
     finder,
@@ -33,9 +33,9 @@ from research.answer.question import (
     names_in,
     other_languages,
     same_names,
+    table_above,
     words_in,
 )
-from research.answer.quotes import table_above
 from research.models import CONFIDENCE_LEVELS, Confidence
 from research.search import YEAR, years_asked
 from research.store import analyze, analyze_name

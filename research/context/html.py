@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from research.boxes import Box
 from research.markdown import BULLET, Block, Marker, blocks
+from research.records import Box
 from research.text import block
 
 _MARGIN = 0.006, 0.003  # of a box, as part of the width and height of the page

@@ -47,7 +47,6 @@ else:
     __getattr__, __dir__, __all__ = exports(
         __name__,
         {
-            "budget": "TurnTooLongError",
             "builder": "ContextBuilder NoopRedactor RedactorProtocol",
             "client": "SomaBrainClient SomaClientError SomaSettings",
             "health": (
@@ -56,7 +55,7 @@ else:
             ),
             "intake": "Imported LONGEST_NAME LONGEST_TEXT expiry export_memories import_memories read_memory",
             "memory": "Memories",
-            "messages": "memory_label",
+            "messages": "TurnTooLongError memory_label",
             "metrics": "ContextBuilderMetrics",
             "service": "EmbeddedMemory MemoryService",
             "sessions": "Sessions no_session session_name",

@@ -18,7 +18,6 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, get_args
 
-from research.conversation.budget import Budget, Fitted, MessageOverhead, Strategy, TokenCount, TurnReport
 from research.conversation.health import (
     CircuitBreaker,
     DegradationMonitor,
@@ -27,7 +26,16 @@ from research.conversation.health import (
     ServiceHealth,
     SomabrainHealthState,
 )
-from research.conversation.messages import Redaction, Snippet
+from research.conversation.messages import (
+    Budget,
+    Fitted,
+    MessageOverhead,
+    Redaction,
+    Snippet,
+    Strategy,
+    TokenCount,
+    TurnReport,
+)
 from research.conversation.metrics import ContextBuilderMetrics
 from research.conversation.salience import Candidates, apply_salience, rank
 from research.conversation.service import GuardedService, MemoryService

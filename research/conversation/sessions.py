@@ -29,8 +29,8 @@ from typing import TYPE_CHECKING, Any
 
 from research.conversation.intake import name_of
 from research.errors import CtxError, NothingFoundError, UsageError
+from research.memories import AskedTurn, CitedPage, Session
 from research.models import Question, Rewrite
-from research.sessions import AskedTurn, CitedPage, Session
 from research.store import analyze, analyze_name, session_turns
 from research.text import storable, stored_time
 

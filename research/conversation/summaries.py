@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from research.conversation.budget import TurnReport
-from research.conversation.messages import Redaction
+from research.conversation.messages import Redaction, TurnReport
 from research.conversation.service import GuardedService
 from research.conversation.turn import LIMIT, Turn, spoken
 from research.errors import SomaClientError

@@ -22,10 +22,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from research.context import DOCUMENTS_HEADING, message
-from research.conversation.budget import Budget
 from research.conversation.builder import ContextBuilder
 from research.conversation.client import BASE_URL, SomaBrainClient, SomaSettings
-from research.conversation.messages import system_message, user_message
+from research.conversation.messages import Budget, system_message, user_message
 from research.conversation.metrics import ContextBuilderMetrics
 from research.conversation.service import EmbeddedMemory
 from research.conversation.turn import BuiltContext, Turn, spoken

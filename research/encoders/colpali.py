@@ -16,12 +16,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from research.boxes import WHOLE_PAGE, Box
 from research.encoders import checkpoints
 from research.encoders.colpali_model import find_checkpoint, load_model, load_processor
 from research.encoders.libraries import allow_torchvision, is_there, quiet
 from research.encoders.maxsim import grid_boxes, square_boxes, stretch, tile_boxes
 from research.errors import CtxError, EncoderUnavailable, UsageError
+from research.records import WHOLE_PAGE, Box
 from research.settings import check
 
 if TYPE_CHECKING:

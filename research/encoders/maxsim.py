@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal
 
-from research.boxes import WHOLE_PAGE, Box, clamped, scaled
+from research.records import WHOLE_PAGE, Box, clamped, scaled
 
 if TYPE_CHECKING:
     import numpy as np

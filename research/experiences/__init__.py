@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from research.lazy import exports
 
 if TYPE_CHECKING:
-    from research.experiences.clusters import is_installed
     from research.experiences.experiences import Experiences, import_lines
     from research.experiences.intake import LONGEST_TEXT, MOST_ITERATIONS, Choices, axis_of, choose, outcome_of
     from research.experiences.records import (
@@ -30,18 +29,17 @@ if TYPE_CHECKING:
         Value,
         ValueResults,
     )
-    from research.experiences.values import VALUES, Values, value_of
+    from research.experiences.values import VALUES, Values, is_installed, value_of
 else:
     __getattr__, __dir__, __all__ = exports(
         __name__,
         {
-            "clusters": "is_installed",
             "experiences": "Experiences import_lines",
             "intake": "Choices LONGEST_TEXT MOST_ITERATIONS axis_of choose outcome_of",
             "records": (
                 "AxisValues Experience ExperienceResults FoundExperience FoundValue Imported "
                 "ImportedLines KIND LineProblem OUTCOMES Rebuilt Removed Value ValueResults"
             ),
-            "values": "VALUES Values value_of",
+            "values": "VALUES Values is_installed value_of",
         },
     )

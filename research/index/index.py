@@ -33,10 +33,9 @@ if TYPE_CHECKING:
 
     from research.answer import AnswerWriter, CheckedAnswer, Prompt
     from research.context import Found, Source, TokenCounter
-    from research.index.admin import Admin
+    from research.index.admin import Admin, Graph, Packages, Policy
     from research.index.documents import Documents
     from research.index.experiences import Experiences
-    from research.index.governed import Graph, Packages, Policy
     from research.index.memories import Memories, Sessions
     from research.request import AskRequest
     from research.search import SearchOutcome
@@ -118,21 +117,21 @@ class Index(View):
     @property
     def packages(self) -> Packages:
         """Context packages for tasks (seed 003)."""
-        from research.index.governed import Packages
+        from research.index.admin import Packages
 
         return Packages(self)
 
     @property
     def graph(self) -> Graph:
         """What is near to what."""
-        from research.index.governed import Graph
+        from research.index.admin import Graph
 
         return Graph(self)
 
     @property
     def policy(self) -> Policy:
         """Labels, decisions and the record of them."""
-        from research.index.governed import Policy
+        from research.index.admin import Policy
 
         return Policy(self)
 

@@ -11,8 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from research.index.index import Index
-    from research.memories import Forgotten, Memory, NewMemory, Recall
-    from research.sessions import AskedTurn, RemovedSession, Session
+    from research.memories import AskedTurn, Forgotten, Memory, NewMemory, Recall, RemovedSession, Session
 
 
 class Memories:
@@ -174,7 +173,7 @@ class Sessions:
         """Forget a conversation: its turns, the memories that were told in it, and what was made from them. Raises
         NothingFoundError if there is nothing of this name."""
         from research.conversation import no_session, session_name
-        from research.sessions import RemovedSession
+        from research.memories import RemovedSession
 
         session, tenant = session_name(name), self._index.tenant_of(tenant)
         if not self._index.exists:

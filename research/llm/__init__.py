@@ -9,17 +9,15 @@ from research.lazy import exports
 if TYPE_CHECKING:
     from research.llm.chat import ChatModel, Completion, Message, OpenAIChat, Picture, Reply, Usage
     from research.llm.endpoint import PATIENTLY, QUICKLY, Patience, model_endpoint
-    from research.llm.guard import LENGTH, REPETITION
     from research.llm.local import LOCAL, MOST_WINDOW, WINDOW, LocalChat
-    from research.llm.refusals import Answered
+    from research.llm.refusals import LENGTH, REPETITION, Answered
 else:
     __getattr__, __dir__, __all__ = exports(
         __name__,
         {
             "chat": "ChatModel Completion Message OpenAIChat Picture Reply Usage",
             "endpoint": "PATIENTLY Patience QUICKLY model_endpoint",
-            "guard": "LENGTH REPETITION",
             "local": "LOCAL LocalChat MOST_WINDOW WINDOW",
-            "refusals": "Answered",
+            "refusals": "Answered LENGTH REPETITION",
         },
     )

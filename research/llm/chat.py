@@ -18,8 +18,7 @@ from typing import Any, Literal, Self
 from research.addresses import parse_address
 from research.errors import ModelError, ModelProtocolError, ModelRefusedError
 from research.llm.endpoint import Clock, Endpoint, Exchange, Patience
-from research.llm.guard import Guard
-from research.llm.refusals import Advice, Answered, shown
+from research.llm.refusals import Advice, Answered, Guard, shown
 from research.parallel import Call, Workers
 from research.secret import Key, Secret
 

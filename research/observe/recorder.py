@@ -189,7 +189,7 @@ def recorder_for(environment: Mapping[str, str], *others: Recorder) -> Recorder:
     """
     chosen = list(others)
     if exporters := span_exporters(environment):
-        from research.observe.opentelemetry import OpenTelemetryRecorder
+        from research.observe.exporters import OpenTelemetryRecorder
 
         chosen.append(OpenTelemetryRecorder.exporting(exporters, environment))
     return Recorders(*chosen) if chosen else NullRecorder()

@@ -9,6 +9,7 @@ from research.lazy import exports
 if TYPE_CHECKING:
     from research.search.calibration import Evidence, calibrate
     from research.search.collection import CollectionBooster
+    from research.search.dates import NewestFirst, version_of
     from research.search.document_parts import DocumentPartsBooster, opened, part_note
     from research.search.engine import Engine
     from research.search.highlights import Highlighter, RowOrder, matches, page_snippet
@@ -18,11 +19,9 @@ if TYPE_CHECKING:
     from research.search.names import is_a_word, naming
     from research.search.page_references import LANGUAGES, PageReferencesBooster
     from research.search.passages import BEST, YEAR, with_passages, years_asked
-    from research.search.question_encoder import QuestionEncoder
     from research.search.reranker import PageReranker, describe
     from research.search.rewriters import Rewriters
-    from research.search.vector_legs import DenseLeg, VisualLeg
-    from research.search.versions import NewestFirst, version_of
+    from research.search.vector_legs import DenseLeg, QuestionEncoder, VisualLeg
 else:
     __getattr__, __dir__, __all__ = exports(
         __name__,
@@ -37,11 +36,10 @@ else:
             "legs": "DEFAULT_WEIGHTS Found LexicalLeg PageOrder SearchOutcome",
             "memories": "Ranked View Views allowed rank read_question",
             "passages": "BEST YEAR with_passages years_asked",
-            "question_encoder": "QuestionEncoder",
             "reranker": "PageReranker describe",
             "rewriters": "Rewriters",
             "names": "is_a_word naming",
-            "vector_legs": "DenseLeg VisualLeg",
-            "versions": "NewestFirst version_of",
+            "vector_legs": "DenseLeg QuestionEncoder VisualLeg",
+            "dates": "NewestFirst version_of",
         },
     )

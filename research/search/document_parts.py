@@ -256,7 +256,7 @@ def _lifted(
 
 
 def _parts(reader: Reader, asked: PartQuestion, ranked: Sequence[Ranked], about: Mapping[str, float]) -> Boosted:
-    from research.search.named_documents import documents_meant
+    from research.search.names import documents_meant
     from research.search.part_pages import pages_of_parts
 
     documents = documents_meant(reader, asked, ranked, about)
@@ -269,7 +269,7 @@ def _parts(reader: Reader, asked: PartQuestion, ranked: Sequence[Ranked], about:
 
 
 def _named_section(reader: Reader, asked: PartQuestion, ranking: Sequence[str]) -> list[tuple[int, str]]:
-    from research.search.named_documents import documents_with_section
+    from research.search.names import documents_with_section
     from research.search.part_pages import page_of_section
 
     for doc_id, words, needed in documents_with_section(reader, asked, ranking):
@@ -284,7 +284,7 @@ def _with_title_page(reader: Reader, asked: PartQuestion, ranking: Sequence[str]
     among the first."""
     if not 0 < len(asked.rest) <= _MOST_NAME:
         return Boosted(ranked)
-    from research.search.named_documents import documents_called
+    from research.search.names import documents_called
     from research.store import front_pages
 
     [doc_id, *others] = documents_called(reader, asked.rest, asked.document, ranking) or [""]

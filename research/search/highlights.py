@@ -12,15 +12,14 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from research.boxes import Box, area, rounded, touches, union, unpack_boxes
 from research.errors import CtxError
 from research.models import Item, LegScore, Passage, Question
+from research.records import Box, area, rounded, touches, union, unpack_boxes
 from research.search.legs import Chosen, Ranked, Reranked, pages_with_text, terms_of
 from research.search.names import naming as named_documents
 from research.search.passages import PageEvidence, Piece, WantedWords
-from research.search.question_encoder import QuestionEncoder
 from research.search.rewriters import row_names
-from research.search.vector_legs import VisualLeg, lines_match_encoder
+from research.search.vector_legs import QuestionEncoder, VisualLeg, lines_match_encoder
 from research.store import SIGNS, analyze, chunk_vectors, page_vectors, visual_side
 from research.text import UNSPACED
 from research.units import Structure

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from research.boxes import Box, rounded, union
 from research.context import section_path
 from research.models import Item, Passage
+from research.records import Box, rounded, union
 from research.store import analyze, analyze_name
 from research.units import Unit, is_caption, values_of
 

@@ -16,8 +16,7 @@ from pydantic import AfterValidator, GetCoreSchemaHandler
 from starlette.responses import StreamingResponse
 
 from research.errors import CtxError
-from research.parameters import input_schema
-from research.request import AskRequest, parameters_of, read_request
+from research.request import AskRequest, input_schema, parameters_of, read_request
 from research.service import schemas
 from research.service.problems import problem_of
 from research.service.schemas import Own, Routes, ask_document, search_document, to_json

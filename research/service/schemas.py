@@ -20,9 +20,8 @@ from starlette.responses import Response
 
 from research.answer import CheckedSentence
 from research.models import MatchedRegion, PageResult, ResearchContext, SearchResults, SourceDocument
-from research.parameters import Parameter
 from research.records import DocumentInfo
-from research.request import LONGEST_QUESTION
+from research.request import LONGEST_QUESTION, Parameter
 from research.schema import maybe, several, shape
 from research.service.problems import only_for_owner
 from research.service.service import Service

@@ -16,10 +16,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from research.boxes import WHOLE_PAGE
 from research.encoders import VOCABULARY as VOCABULARY_FILE
 from research.encoders.minilm import MiniLMEncoder
-from research.records import Chunk, DocumentInfo, Page
+from research.records import WHOLE_PAGE, Chunk, DocumentInfo, Page
 from research.store import STOP_WORDS, Catalog, FileStamp, IndexPaths, add_document, chunk_vectors, ledger, page_vectors
 from research.store.vectors import writer
 

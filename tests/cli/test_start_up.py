@@ -42,7 +42,7 @@ def test_ask_loads_only_what_a_question_needs(filled: Path) -> None:
     # The embedded encoder needs nobody's permission, so none is looked up.
     assert not loaded & {"research.encoders.allowed", "research.encoders.sentence_transformers", "filelock"}
     # Nobody named a model that writes.
-    assert not [name for name in loaded if name.startswith(("research.answer.model", "research.answer.claims"))]
+    assert not [name for name in loaded if name.startswith(("research.answer.answering", "research.answer.claims"))]
     assert not loaded & {"cli.answer", "research.answer.answering", "research.address", "research.secret"}
     # Nobody named a model at an address, or one that reranks.
     assert not loaded & {"research.addresses", "research.llm.endpoint", "research.search.reranker", "httpx"}

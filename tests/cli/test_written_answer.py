@@ -14,7 +14,7 @@ import pytest
 
 from cli.layout import WordWrap
 from cli.main import main
-from research.answer.model import LocalModel
+from research.answer.answering import LocalModel
 from research.index import Index
 from research.settings import Settings
 from tests.cli.test_schemas import validate

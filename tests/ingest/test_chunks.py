@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.chunks import MAX_CONTEXT, chunk_page, context_line
-from research.boxes import Box
 from research.encoders.minilm import MiniLMEncoder
-from research.records import Block, BlockKind, Chunk, Page
+from research.records import Block, BlockKind, Box, Chunk, Page
 from research.text import embedding_text
 from tests.pace import draws
 

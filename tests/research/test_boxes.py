@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from research.boxes import (
+from research.records import (
     WHOLE_PAGE,
     Box,
     area,

@@ -28,7 +28,7 @@ from research.context import Retrieved, Sieve, find
 from research.errors import CtxError, UsageError
 from research.models import Question, SourceCoverage
 from research.observe import TRACE, NullRecorder, Recorders, close_recorder, recorder_for, taken_up
-from research.observe.opentelemetry import OpenTelemetryRecorder
+from research.observe.exporters import OpenTelemetryRecorder
 from research.observe.recorder import span_exporters
 from research.service.metrics import Measured
 from research.service.service import Limits, Turnstile
@@ -338,7 +338,7 @@ def test_without_an_exporters_package_it_says_what_to_install(
 
 
 def test_without_the_sdk_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "research.observe.opentelemetry")
+    monkeypatch.delitem(sys.modules, "research.observe.exporters")
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
     with pytest.raises(CtxError, match="opentelemetry-sdk is not installed") as raised:
         recorder_for({"OTEL_TRACES_EXPORTER": "console"})

@@ -20,7 +20,7 @@ from research import Index
 from research.errors import CtxError
 from research.governance import owner_principal
 from research.observe import NullRecorder, PrometheusRecorder, Recorder, Recorders
-from research.observe.prometheus import MOST_SERIES
+from research.observe.exporters import MOST_SERIES
 from research.service.metrics import Measured, metrics_router
 
 QUESTION = "How many weeks of parental leave does the handbook give?"

@@ -11,8 +11,7 @@ from jsonschema import Draft202012Validator
 
 from research.errors import UsageError
 from research.filters import Filters
-from research.parameters import input_schema
-from research.request import DOORS, FILTERS, AskRequest, parameters_of, read_request
+from research.request import DOORS, FILTERS, AskRequest, input_schema, parameters_of, read_request
 
 
 def question_of(door: str) -> dict[str, Any]:

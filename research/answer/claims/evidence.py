@@ -14,7 +14,7 @@ from operator import attrgetter
 
 from research.answer.claims.statement import Reading, Word, read
 from research.answer.claims.vocabulary import SCALES, keys_of, stem
-from research.answer.question import language_of
+from research.answer.quotes import language_of
 from research.answer.sentences import ENTRY
 from research.store import analyze_name, normalize
 from research.units import Structure, Unit

@@ -34,8 +34,7 @@ from research.errors import (
     UntrustedError,
     UsageError,
 )
-from research.parameters import Parameter, input_schema, read_values
-from research.request import parameters_of, request_of
+from research.request import Parameter, input_schema, parameters_of, read_values, request_of
 
 T = TypeVar("T")
 TextIn = Literal["content", "structured"]

@@ -31,8 +31,8 @@ from research import __version__
 from research.errors import CtxError, NothingFoundError, UsageError
 from research.governance import Principal
 from research.observe import log_failure, logger_of
-from research.parameters import Parameter
-from research.parameters import shown as quoted
+from research.request import Parameter
+from research.request import shown as quoted
 from research.service.jobs import Job, paths_below
 from research.service.mcp import tasks
 from research.service.mcp.results import (

@@ -19,8 +19,7 @@ from research.experiences import LONGEST_TEXT as LONGEST_EXPERIENCE
 from research.experiences import OUTCOMES
 from research.index import Index
 from research.packages import MOST_PINNED
-from research.parameters import Parameter
-from research.request import LONGEST_QUESTION, AskRequest
+from research.request import LONGEST_QUESTION, AskRequest, Parameter
 from research.service.mcp.results import MOST_TOKENS, Budget, Reply, escaped_counter, tool
 from research.service.mcp.tools import PLACED, down_notes, in_line, suspicion_notes
 from research.settings import FLOOR

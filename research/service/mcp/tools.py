@@ -18,8 +18,7 @@ from research.context import name as safe_name
 from research.context import one_line
 from research.errors import CtxError, NothingFoundError
 from research.index import Index
-from research.parameters import Parameter
-from research.request import LONGEST_QUESTION, AskRequest
+from research.request import LONGEST_QUESTION, AskRequest, Parameter
 from research.service.mcp.results import Budget, Reply, escaped_counter, tool
 from research.service.service import documents_with
 
@@ -286,7 +285,7 @@ def _picture(path: str, item: Item | None) -> bytes:
     come with the index, and nothing but a JPEG: raises OSError."""
     from PIL import Image
 
-    from research.boxes import framed
+    from research.records import framed
 
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         found = os.fstat(file.fileno())

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, cast
 
-from research.boxes import Box
-from research.records import FailedPage, Line
+from research.records import Box, FailedPage, Line
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.ledger import STAGE_VISUAL, record
 from research.store.catalog.pages import rows_in, totals

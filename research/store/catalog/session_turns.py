@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Sequence
 
-from research.sessions import AskedTurn, CitedPage, Session
+from research.memories import AskedTurn, CitedPage, Session
 from research.store.catalog.labels import leave_targets
 from research.store.catalog.pages import batched, placeholders
 from research.store.catalog.reader import Reader, Writer, put_rows

@@ -11,7 +11,7 @@ import numpy as np
 import pymupdf
 from PIL import Image
 
-from research.boxes import Box
+from research.records import Box
 
 Placed = tuple[float, float, str]  # x and baseline in points, and the words
 

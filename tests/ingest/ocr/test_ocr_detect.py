@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from ingest.ocr import OcrNeed, count_broken, ocr_need
-from research.boxes import Box
-from research.records import Block, Page
+from research.records import Block, Box, Page
 
 PROSE = "The harbour closed in March after forty ships were lost in a single night of storm. " * 4
 SMALL, LARGE, TINY = (0.1, 0.3, 0.5, 0.55), (0.1, 0.6, 0.9, 0.95), (0.6, 0.3, 0.8, 0.4)

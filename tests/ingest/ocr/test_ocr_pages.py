@@ -15,8 +15,7 @@ from ingest.ocr.engine import MAX_SIDE, OcrEngine, OcrLine
 from ingest.ocr.page import OcrResult, Render, blocks_of, ocr_page, read_page, render
 from ingest.ocr.tesseract import TesseractEngine
 from ingest.pdf.reader import PdfReader
-from research.boxes import Box, turned_back
-from research.records import Block, FailedPage, Page
+from research.records import Block, Box, FailedPage, Page, turned_back
 
 WHOLE = OcrNeed()
 LETTER = [

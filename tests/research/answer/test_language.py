@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from research.answer.question import language_of, other_languages
+from research.answer.quotes import language_of, other_languages
 from research.index import Index
 
 ENGLISH = (

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from research.answer.question import finder, folded, has_misspelt, names_in, words_in
+from research.answer.quotes import finder, folded, has_misspelt, names_in, words_in
 from research.store import analyze
 
 NAMES = {

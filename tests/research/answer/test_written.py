@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from research.answer.model import OpenAIModel, open_model
+from research.answer.answering import OpenAIModel, open_model
 from research.answer.written import WrittenAnswer, page_pictures, write_answer
 from research.errors import ModelError, NothingFoundError
 from research.llm import Patience

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from research.context import TokenCounter
-from research.conversation.budget import _greedy, _knapsack
+from research.conversation.messages import _greedy, _knapsack
 from research.errors import TurnTooLongError, UsageError
 from tests.research.conversation.making import Memories, build, builder, memory, talk, turn
 

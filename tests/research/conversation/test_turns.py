@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from research.context import TokenCounter
-from research.conversation.budget import Budget
+from research.conversation.messages import Budget
 from research.conversation.turns import DOCUMENTS_HEADING, BuiltTurn, TurnMaker
 from research.errors import TurnTooLongError, UsageError
 from research.index import Index

@@ -249,7 +249,7 @@ def test_large_ones_are_compared_by_what_differs_most() -> None:
 
 
 def test_of_a_very_large_cluster_not_all_members_are_kept() -> None:
-    from research.experiences.clusters import _kept_members
+    from research.experiences.values import _kept_members
 
     members = [f"experience-{number:05}" for number in range(9000)]
     kept = _kept_members(members[-1], members)

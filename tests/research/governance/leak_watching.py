@@ -24,7 +24,7 @@ from research.errors import CtxError
 from research.governance.access import Principal
 from research.index import Index
 from research.observe import PrometheusRecorder, Recorders
-from research.observe.opentelemetry import OpenTelemetryRecorder
+from research.observe.exporters import OpenTelemetryRecorder
 from research.packages.events import STREAM
 from research.request import AskRequest
 from research.settings import Settings

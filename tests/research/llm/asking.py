@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from research.answer.model import OpenAIModel
+from research.answer.answering import OpenAIModel
 from research.errors import ModelError
 from research.llm import Message, Patience
 from research.secret import Secret

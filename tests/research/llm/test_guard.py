@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from research.llm.guard import LENGTH, REPETITION, Guard, repeats_itself
+from research.llm.refusals import LENGTH, REPETITION, Guard, repeats_itself
 from research.secret import Secret
 from tests.pace import draws
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from research.answer.model import LocalModel, OpenAIModel, open_model
+from research.answer.answering import LocalModel, OpenAIModel, open_model
 from research.answer.prompt import Window, fit_prompt
 from research.answer.written import write_answer
 from research.errors import ContextTooLongError, ModelRefusedError, ModelUnavailableError, UsageError
@@ -105,7 +105,7 @@ def test_a_server_that_is_killed_mid_answer_leaves_what_was_written(local_model:
 
 _HOLDER = """
 import sys, time
-from research.answer.model import LocalModel
+from research.answer.answering import LocalModel
 model = LocalModel()
 model.server()
 print(model.pid, flush=True)

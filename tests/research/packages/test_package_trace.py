@@ -13,7 +13,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from research.errors import CtxError
 from research.governance import Audit
 from research.index import Index
-from research.observe.opentelemetry import OpenTelemetryRecorder
+from research.observe.exporters import OpenTelemetryRecorder
 
 TRACE_ID = "4bf92f3577b34da6a3ce929d0e0e4736"
 ASKED = "why do uploads stop and are parts sent again"

@@ -6,10 +6,9 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from research.boxes import WHOLE_PAGE
 from research.encoders import TextEncoder
 from research.models import Question
-from research.records import Chunk, DocumentInfo, Page
+from research.records import WHOLE_PAGE, Chunk, DocumentInfo, Page
 from research.search.legs import Hits, Leg
 from research.store import Catalog, FileStamp, IndexPaths, Reader, add_document, chunk_vectors, ledger, page_vectors
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from research.search.answer_form import without_form
-from research.search.rewriters import FORM_HINTS, Rewriters
+from research.search.rewriters import FORM_HINTS, Rewriters, without_form
 from research.store import Catalog
 
 

@@ -10,8 +10,7 @@ from research.encoders import TextEncoder
 from research.encoders.base import ALIASES
 from research.errors import CtxError
 from research.models import Question
-from research.search.question_encoder import QuestionEncoder
-from research.search.vector_legs import DenseLeg, VisualLeg
+from research.search.vector_legs import DenseLeg, QuestionEncoder, VisualLeg
 from research.store import Catalog, ChromaClient, chunk_vectors, generations, get_pages, page_ids_of
 from research.store.catalog.document_writes import remove_document
 from research.store.vectors import writer

@@ -9,11 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_index import add, embed, open_catalog
 
-from research.boxes import Box
 from research.encoders import load_text_encoder
 from research.index import Index
 from research.models import Item, Passage, Ref
-from research.records import Region
+from research.records import Box, Region
 from research.search.passages import PageEvidence, Piece, WantedWords, asks_for_number, with_passages
 from research.sources.items import told_experience
 from research.store import ComparedChunk, analyze

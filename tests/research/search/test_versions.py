@@ -10,8 +10,8 @@ from small_index import add, embed, open_catalog
 from research.encoders import TextEncoder
 from research.index import Index
 from research.models import SUPERSEDED, Question
+from research.search.dates import NewestFirst, version_of
 from research.search.legs import Chosen, Ranked
-from research.search.versions import NewestFirst, version_of
 from research.store import Catalog
 
 HOTELS = "Hotels\n\nA hotel night is paid up to {} euros in towns. Whoever books elsewhere pays the difference."

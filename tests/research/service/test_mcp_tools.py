@@ -26,8 +26,7 @@ from research.errors import (
 from research.governance import Principal
 from research.index import Index
 from research.models import Coverage, LegCoverage
-from research.parameters import Parameter, read_values
-from research.request import AskRequest, read_request
+from research.request import AskRequest, Parameter, read_request, read_values
 from research.service.mcp import tasks, tools
 from research.service.mcp.results import (
     IN_CONTENT,

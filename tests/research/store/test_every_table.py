@@ -15,8 +15,8 @@ from memory_making import tell, told
 
 from research.encoders import pack
 from research.graph import update_graph
+from research.memories import AskedTurn, CitedPage
 from research.records import FailedPage, Line, Page
-from research.sessions import AskedTurn, CitedPage
 from research.store.catalog import (
     governance,
     item_writes,

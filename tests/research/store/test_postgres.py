@@ -21,9 +21,8 @@ from numpy.typing import NDArray
 from postgres import PostgresCatalog, running_server
 
 from research.errors import NothingFoundError
-from research.memories import Within
+from research.memories import AskedTurn, CitedPage, Within
 from research.records import PAGE_GIVEN_UP, DocumentInfo, FailedPage, Line, Page
-from research.sessions import AskedTurn, CitedPage
 from research.store.catalog import (
     chunk_vectors,
     document_names,

@@ -13,9 +13,9 @@ import pytest
 from backup_changing import Whole, bytes_of, make_whole, rewritten, sql, unit_rows
 from index_making import Making
 
-from research.boxes import pack_boxes
 from research.encoders import SKETCH, first_stage, pack
 from research.errors import IndexUnusableError
+from research.records import pack_boxes
 from research.store.catalog import page_vectors
 from research.store.catalog.catalog import Catalog
 from research.store.catalog.documents import all_documents

@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from research.boxes import WHOLE_PAGE
 from research.encoders.colpali import DEFAULT_CHECKPOINT, colpali_ready, engine, load_visual_encoder
 from research.encoders.libraries import quiet
 from research.encoders.maxsim import pack, score, stack
 from research.errors import CtxError, EncoderUnavailable, UsageError
+from research.records import WHOLE_PAGE
 from tests.conftest import Tiny
 from tests.research.encoders.visual import tiny as making
 
