@@ -15,9 +15,9 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, takewhile
+from typing import TYPE_CHECKING
 
 from research.models import Question, Rewrite
-from research.search.document_parts import PartQuestion
 from research.search.legs import Ranked, Reranking
 from research.search.rewriters import LEAST_LETTERS
 from research.store import (
@@ -36,6 +36,9 @@ from research.store import (
     words_on,
     written_names,
 )
+
+if TYPE_CHECKING:
+    from research.search.document_parts import PartQuestion
 
 NAME = "names"
 

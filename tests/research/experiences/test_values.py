@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from research.errors import BusyError, CtxError, NothingFoundError, UsageError
-from research.experiences import clusters
+from research.experiences import values as clusters
 from research.experiences.records import AXES, Value
 from research.index import Index
 from research.settings import Settings
