@@ -242,12 +242,12 @@ def _ingests(service: Service, start_job: StartJob) -> tuple[JobRunner, Uploads]
     """Files that an earlier server took in and did not get to are taken up by this one."""
     index, limits = service.index, service.options.limits
     jobs = JobRunner(partial(start_job, index.root, index.settings), most_waiting=limits.jobs)
-    uploads = Uploads(index.paths, limits)
+    uploads = Uploads(index.paths, jobs, limits)
 
     service.when_stopping.append(jobs.begin_stop)
     service.when_closing.append(partial(asyncio.to_thread, jobs.stop, STOP_JOB_SECONDS))
     if service.options.allow_ingest:
-        service.when_started.append(partial(uploads.resume, jobs))
+        service.when_started.append(uploads.resume)
     return jobs, uploads
 
 

@@ -2,10 +2,7 @@
 
 The index has one writer, so more at once would only wait for each other. Jobs live in memory; what must outlast the
 server (a file that was uploaded) lies on disk, and whoever answers for it hears when a job begins and how it ends.
-Used from any thread; `follow` from an event loop. Nothing here knows the package `ingest`: the command line hands in
-what starts its process.
-
-One ingest that a server runs: what was asked for, how it stands, and what its process says on the way.
+Used from any thread. Nothing here knows the package `ingest`: the command line hands in what starts its process.
 """
 
 from __future__ import annotations
@@ -25,7 +22,6 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePath
 from typing import Any, Literal
 
-from research.errors import ProblemError
 from research.observe import NAME, in_full, log_failure, logger_of
 from research.service.problems import Problem, refused
 
@@ -61,28 +57,14 @@ def paths_below(text: str, roots: Sequence[Path]) -> list[Path]:
     return found
 
 
-class Follower:
-    """Somebody who reads the events of a job. A slow one is not waited for: it is woken, and looks for itself."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self.woken = asyncio.Event()
-
-    def wake(self) -> None:
-        with suppress(RuntimeError):  # its loop is closed
-            self._loop.call_soon_threadsafe(self.woken.set)
-
-
 def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 @dataclass(eq=False)
 class Job:
-    """An ingest of some paths. Its runner alone changes it, under the runner's lock.
-
-    `on_begin` and `on_end` are for whoever answers for the files: they must outlast this process, a job does not.
-    """
+    """An ingest of some paths, which its runner alone changes, under its lock. `on_begin` and `on_end` are for whoever
+    answers for the files: they must outlast this process, a job does not."""
 
     paths: tuple[Path, ...]
     files: tuple[JobFile, ...] = ()
@@ -102,7 +84,6 @@ class Job:
     broken: bool = False  # its process ended without a word
     version: int = 0  # counts what happened
     events: deque[tuple[int, str, Message]] = field(default_factory=lambda: deque(maxlen=_KEPT_EVENTS))
-    followers: set[Follower] = field(default_factory=set)
 
     @property
     def ended(self) -> bool:
@@ -131,7 +112,7 @@ class Job:
         return {name: outcome[name] for name in _SHOWN if outcome.get(name)}
 
     def hear(self, line: bytes) -> None:
-        """A message of its process; `ingest.server_job` has what they are."""
+        """Take in a message of its process; `ingest.server_job` has what they are."""
         try:
             message = json.loads(line)
             self._take(message.pop("event"), message)
@@ -160,11 +141,6 @@ class Job:
     def tell(self, event: str, data: Message) -> None:
         self.version += 1
         self.events.append((self.version, event, data))
-        self.wake()
-
-    def wake(self) -> None:
-        for follower in self.followers:
-            follower.wake()
 
     def since(self, version: int) -> list[tuple[str, Message]]:
         """What happened after a version; of progress the last alone."""
@@ -208,7 +184,7 @@ def _log(message: Message) -> None:
 StartJob = Callable[[Sequence[Path]], "subprocess.Popen[bytes]"]
 
 _KEPT = 100  # jobs that are remembered
-_MOST_FOLLOWERS = 100
+_LOOK_SECONDS = 0.1  # between a reader's looks at a job
 _ALIVE_SECONDS = 15.0  # a sign of life for proxies
 _SECONDS_TO_CANCEL = 30.0  # until a job that was cancelled is killed
 _SECONDS_TO_DIE = 2.0  # of a process that was killed
@@ -223,18 +199,15 @@ class JobRunner:
         self._most_waiting = most_waiting
         self._changed = threading.Condition()
         self._jobs: dict[str, Job] = {}  # oldest first
-        self._queue: deque[Job] = deque()
         self._reserved = 0
-        self._followers = 0
         self._thread: threading.Thread | None = None
-        self._running: Job | None = None
-        self._process: subprocess.Popen[bytes] | None = None  # of the job in work, until it was asked to end
-        self._ending: tuple[subprocess.Popen[bytes], threading.Timer] | None = None  # and one that was
+        self._process: subprocess.Popen[bytes] | None = None  # of the job in work
+        self._killer: threading.Timer | None = None  # of that process, once it was asked to end
         self._stopping = False
 
     @contextmanager
     def reserved(self) -> Iterator[None]:
-        """A place in the line while an upload comes in, so that nobody sends a gigabyte to be refused then."""
+        """Keep a place in the line while an upload comes in, so that nobody sends a gigabyte to be refused then."""
         with self._changed:
             self._check_room()
             self._reserved += 1
@@ -251,8 +224,9 @@ class JobRunner:
             if self._stopping or not reserved:
                 self._check_room()
             self._jobs[job.id] = job
-            self._queue.append(job)
-            self._forget_old()
+            ended = [each.id for each in self._jobs.values() if each.ended]
+            for old in ended[: max(0, len(self._jobs) - _KEPT)]:
+                del self._jobs[old]
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="ctx-ingest", daemon=True)
                 self._thread.start()
@@ -268,14 +242,21 @@ class JobRunner:
         return job
 
     def document(self, job: Job) -> dict[str, Any]:
-        """A job as it stands at one moment."""
+        """Show a job as it stands at one moment."""
         with self._changed:
             return job.to_dict()
 
     def documents(self) -> list[dict[str, Any]]:
-        """All that are remembered, the newest first."""
+        """Show all that are remembered, the newest first."""
         with self._changed:
             return [job.to_dict() for job in reversed(self._jobs.values())]
+
+    @contextmanager
+    def unread(self, doc_id: str, besides: Job | None = None) -> Iterator[bool]:
+        """Whether no other job will read this document's file or reads it; that stays so within the block."""
+        with self._changed:
+            jobs = (job for job in self._jobs.values() if not job.ended and job is not besides)
+            yield all(file.doc_id != doc_id for job in jobs for file in job.files)
 
     def cancel(self, job_id: str) -> Job:
         """End a job in good order: what is committed stays. One that has ended stays as it is."""
@@ -284,13 +265,10 @@ class JobRunner:
             if job.ended or job.cancelled:
                 return job
             job.cancelled = True
-            waits = job in self._queue
-            if waits:
-                self._queue.remove(job)
-            elif self._running is job:
+            if job.state == "running":
                 self._end_process()
-        if waits:
-            self._end(job, "cancelled")
+                return job
+        self._end(job, "cancelled")
         return job
 
     async def follow(self, job_id: str) -> AsyncGenerator[tuple[str, Message] | None]:
@@ -298,78 +276,70 @@ class JobRunner:
         sign of life. A reader that is far behind misses old events, and of progress all but the latest. Ends without
         `done` if the server stops first."""
         job = self.get(job_id)
-        follower = Follower()
         with self._changed:
-            if self._followers >= _MOST_FOLLOWERS:
-                raise _too_many("too many readers follow jobs already")
-            self._followers += 1
-            job.followers.add(follower)
             seen, document = job.version, job.to_dict()
-        try:
-            yield "job", document
-            while True:
-                with self._changed:
-                    new, seen, stopping = job.since(seen), job.version, self._stopping
-                    document = job.to_dict() if job.ended else {}
-                for event in new:
-                    yield event
-                if document:
-                    yield "done", document
-                if document or stopping:
-                    return
-                if not await _woken(follower):
-                    yield None
-        finally:
+        yield "job", document
+        silent = 0.0
+        while True:
             with self._changed:
-                self._followers -= 1
-                job.followers.discard(follower)
+                new, seen, stopping = job.since(seen), job.version, self._stopping
+                document = job.to_dict() if job.ended else {}
+            for event in new:
+                yield event
+            if document:
+                yield "done", document
+            if document or stopping:
+                return
+            silent = 0.0 if new else silent + _LOOK_SECONDS
+            if silent >= _ALIVE_SECONDS:
+                silent = 0.0
+                yield None
+            await asyncio.sleep(_LOOK_SECONDS)
 
     def begin_stop(self) -> None:
-        """Nothing new begins, streams end, the job in work is asked to end. Does not wait."""
+        """Let nothing new begin, end streams, ask the job in work to end. Does not wait."""
         with self._changed:
             if self._stopping:
                 return
             self._stopping = True
-            waiting = list(self._queue)
-            self._queue.clear()
             self._end_process()
-            for job in self._jobs.values():
-                job.wake()
             self._changed.notify_all()
+            waiting = self._waiting()
         for job in waiting:
             self._end(job, "interrupted")
 
     def stop(self, seconds: float) -> None:
-        """The same, and wait; after this time the process is killed. What it has committed stays either way."""
+        """Stop and wait; after this time the process is killed. What it has committed stays either way."""
         self.begin_stop()
         if self._thread is None:
             return
         self._thread.join(seconds)
         with self._changed:
-            late = self._ending
-        if self._thread.is_alive() and late is not None:
-            _kill(late[0])
+            late = self._process
+        if late is not None:
+            late.kill()
             self._thread.join(_SECONDS_TO_DIE)
 
-    def _check_room(self) -> None:
-        if self._stopping:
-            raise refused(Problem(503, "The server is stopping", headers={"Retry-After": str(_RETRY_SECONDS)}))
-        if len(self._queue) + self._reserved >= self._most_waiting:
-            raise _too_many("too many ingests wait already")
+    def _waiting(self) -> list[Job]:
+        return [job for job in self._jobs.values() if job.state == "queued" and not job.cancelled]
 
-    def _forget_old(self) -> None:
-        ended = [job.id for job in self._jobs.values() if job.ended]
-        for job_id in ended[: max(0, len(self._jobs) - _KEPT)]:
-            del self._jobs[job_id]
+    def _check_room(self) -> None:
+        retry = {"Retry-After": str(_RETRY_SECONDS)}
+        if self._stopping:
+            raise refused(Problem(503, "The server is stopping", headers=retry))
+        if len(self._waiting()) + self._reserved >= self._most_waiting:
+            hint = f"try again in {_RETRY_SECONDS} seconds"
+            why = "too many ingests wait already"
+            raise refused(Problem(429, "Too many ingests at once", why, hint, headers=retry))
 
     def _work(self) -> None:
         """The thread of all jobs. It lives as long as they do: a process dies with the thread that started it."""
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._queue or self._stopping)
+                self._changed.wait_for(lambda: self._waiting() or self._stopping)
                 if self._stopping:
                     return
-                job = self._running = self._queue.popleft()
+                job = self._waiting()[0]
                 job.state = "running"
                 job.tell("progress", {"state": job.state, **job.progress})
             try:
@@ -399,9 +369,9 @@ class JobRunner:
                     job.hear(line)
         code = process.wait()
         with self._changed:
-            if self._ending is not None:
-                self._ending[1].cancel()
-            self._process = self._ending = None
+            if self._killer is not None:
+                self._killer.cancel()
+            self._process = self._killer = None
             return job.verdict(code, stopping=self._stopping)
 
     def _end(self, job: Job, state: State) -> None:
@@ -412,41 +382,12 @@ class JobRunner:
             log_failure("service", "the end of an ingest", error)
         with self._changed:
             job.state, job.ended_at = state, now()
-            if self._running is job:
-                self._running = None
-            job.version += 1
-            job.wake()
-            self._changed.notify_all()
 
     def _end_process(self) -> None:
         """Under the lock: ask the process to end, once; a second time would end it at once. One that does not hear is
         killed later."""
-        process, self._process = self._process, None
-        if process is not None:
-            with suppress(OSError):
-                process.terminate()
-            late = threading.Timer(_SECONDS_TO_CANCEL, _kill, (process,))
-            late.daemon = True
-            late.start()
-            self._ending = process, late
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    with suppress(OSError):
-        process.kill()  # nothing happens to one that has ended
-
-
-async def _woken(follower: Follower) -> bool:
-    try:
-        async with asyncio.timeout(_ALIVE_SECONDS):
-            await follower.woken.wait()
-    except TimeoutError:
-        return False
-    follower.woken.clear()
-    return True
-
-
-def _too_many(why: str) -> ProblemError:
-    hint = f"try again in {_RETRY_SECONDS} seconds"
-    headers = {"Retry-After": str(_RETRY_SECONDS)}
-    return refused(Problem(429, "Too many ingests at once", why, hint, headers=headers))
+        if self._process is not None and self._killer is None:
+            self._process.terminate()
+            self._killer = threading.Timer(_SECONDS_TO_CANCEL, self._process.kill)
+            self._killer.daemon = True
+            self._killer.start()

@@ -10,10 +10,9 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import threading
 import unicodedata
-from collections import Counter
 from collections.abc import AsyncIterator, Sequence
+from functools import partial
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,7 +29,7 @@ from starlette.responses import StreamingResponse
 from research.errors import CtxError, NothingFoundError, ProblemError, is_full, next_step, unusable
 from research.observe import log_failure, logger_of
 from research.schema import maybe, several
-from research.service.jobs import ADDRESS, Job, JobFile, Message, State, paths_below
+from research.service.jobs import ADDRESS, Job, JobFile, State, paths_below
 from research.service.problems import Problem, only_for_owner, refused
 from research.service.questions import EVENTS, STREAM_HEADERS, event
 from research.service.schemas import Body, Name, ProblemDocument, Routes, answer, json_response
@@ -77,7 +76,6 @@ _HEAD = 8192  # bytes in which a PDF says that it is one, as `ctx ingest` has it
 _SIGN = b"%PDF"
 _OTHER_FIELDS = 20
 _PIECE = 256 * 1024  # bytes that are written at once
-_AT_ONCE = 4  # uploads that are received; more share one disk and one line
 _MOST_BEGINS = 5  # of ingests that did not come to any end
 # Outcomes that say nothing against the file: it goes on waiting. `killed`: its reader was, perhaps for want of memory.
 _NOT_ITS_FAULT = {"killed", "gone"}
@@ -88,22 +86,15 @@ log = logger_of("service")
 
 
 class Uploads:
-    """The uploads of one index."""
+    """The uploads of one index, and the jobs that read them."""
 
-    def __init__(self, paths: IndexPaths, limits: Limits | None = None) -> None:
+    def __init__(self, paths: IndexPaths, jobs: JobRunner, limits: Limits | None = None) -> None:
         self._paths = paths
+        self._jobs = jobs
         self._limits = limits or Limits()
-        self._receiving = 0
-        self._lock = threading.Lock()
-        self._in_jobs: Counter[str] = Counter()  # documents' ids: how many jobs will read or are reading them
 
     async def receive(self, request: Request) -> list[Upload]:
         """Take the files of a request, all of them or none. Raises ProblemError, and then nothing is left."""
-        if self._receiving >= _AT_ONCE:
-            raise refused(
-                Problem(429, "Too many uploads at once", hint="try again in 5 seconds", headers={"Retry-After": "5"})
-            )
-        self._receiving += 1
         try:
             async with request.form(max_files=self._limits.upload_files, max_fields=_OTHER_FIELDS) as form:
                 sent = [each for each in form.getlist("files") if isinstance(each, UploadFile)]
@@ -115,8 +106,6 @@ class Uploads:
             raise self._malformed(str(getattr(error, "detail", error))) from None
         except OSError as error:
             raise _trouble(error) from error
-        finally:
-            self._receiving -= 1
 
     def _keep(self, sent: Sequence[UploadFile]) -> list[Upload]:
         """Write files into the index, where they are uploads from here on, all or none."""
@@ -146,9 +135,9 @@ class Uploads:
 
     def _discard(self, kept: Sequence[Upload]) -> None:
         """Take uploads back that nobody was told of. What was there before, or is in a job, stays."""
-        with self._lock:
-            for upload in kept:
-                if upload.fresh and not self._in_jobs[upload.doc_id]:
+        for upload in kept:
+            with self._jobs.unread(upload.doc_id) as unread:
+                if upload.fresh and unread:
                     uploads.remove(self._paths, upload.doc_id)
 
     def _malformed(self, why: str) -> ProblemError:
@@ -158,18 +147,24 @@ class Uploads:
         hint = "send PDFs as multipart/form-data, in parts of the name `files`"
         return refused(Problem(400, "The upload cannot be read", f"the body is no multipart form: {why}", hint))
 
-    def submit(self, jobs: JobRunner, received: Sequence[Upload]) -> Job:
-        """A job for what was received. If there is none to be had, nothing is left of it."""
+    def submit(self, received: Sequence[Upload]) -> Job:
+        """Submit a job for what was received. If there is none to be had, nothing is left of it."""
+        chosen = list({upload.doc_id: upload for upload in received}.values())
+        job = Job(
+            paths=tuple(upload.path for upload in chosen),
+            files=tuple(JobFile(upload.name, upload.size, upload.doc_id) for upload in chosen),
+            on_begin=partial(_note_begin, chosen),
+            on_end=lambda job, state: self._end(chosen, job, state),
+        )
         try:
-            return jobs.submit(self._job(received), reserved=True)
+            return self._jobs.submit(job, reserved=True)
         except ProblemError:
-            self._leave(received)
             self._discard(received)
             raise
 
-    def resume(self, jobs: JobRunner) -> Job | None:
-        """At the start: a job for what an earlier server accepted and did not finish; None if there is nothing. One
-        that has been begun again and again without an end is given up, for it may be what ends every server."""
+    def resume(self) -> Job | None:
+        """At the start: submit a job for what an earlier server accepted and did not finish; None if there is nothing.
+        One that has been begun again and again without an end is given up, for it may be what ends every server."""
         try:
             uploads.sweep(self._paths)
             waiting = uploads.waiting_uploads(self._paths)
@@ -181,47 +176,28 @@ class Uploads:
             log.error("an upload ended every ingest, and is given up: %s", upload.doc_id)
             uploads.fail(upload, "hopeless", f"{_MOST_BEGINS} ingests that began with it did not come to any end")
         left = [upload for upload in waiting if upload not in hopeless]
-        return jobs.submit(self._job(left), reserved=True) if left else None
-
-    def _job(self, received: Sequence[Upload]) -> Job:
-        chosen = list({upload.doc_id: upload for upload in received}.values())
-        with self._lock:
-            self._in_jobs.update(upload.doc_id for upload in chosen)
-        return Job(
-            paths=tuple(upload.path for upload in chosen),
-            files=tuple(JobFile(upload.name, upload.size, upload.doc_id) for upload in chosen),
-            on_begin=lambda: self._begin(chosen),
-            on_end=lambda job, state: self._end(chosen, job, state),
-        )
-
-    def _begin(self, chosen: Sequence[Upload]) -> None:
-        for upload in chosen:
-            uploads.note_begin(upload)
+        return self.submit(left) if left else None
 
     def _end(self, chosen: Sequence[Upload], job: Job, state: State) -> None:
         """What was read no longer waits. What nobody can read is gone, and so is what a cancelled job had not come to;
         what failed otherwise is marked. After any other end the rest waits for the next start."""
-        self._leave(chosen)
         for upload in chosen:
             outcome = job.outcomes.get(upload.doc_id)
             if not job.broken:
                 uploads.note_end(upload)
-            if outcome is not None and state in ("done", "cancelled"):
-                self._settle(upload, outcome)
-            elif state == "cancelled":
-                self._forget(upload)
+            if outcome is None or state not in ("done", "cancelled"):
+                if state == "cancelled":
+                    self._forget(upload, job)
+            elif outcome["result"] != "failed":
+                uploads.settle(upload)
+            elif outcome["code"] in _NO_DOCUMENT:
+                self._forget(upload, job)
+            elif outcome["code"] not in _NOT_ITS_FAULT:
+                uploads.fail(upload, outcome["code"], outcome["reason"])
 
-    def _settle(self, upload: Upload, outcome: Message) -> None:
-        if outcome["result"] != "failed":
-            uploads.settle(upload)
-        elif outcome["code"] in _NO_DOCUMENT:
-            self._forget(upload)
-        elif outcome["code"] not in _NOT_ITS_FAULT:
-            uploads.fail(upload, outcome["code"], outcome["reason"])
-
-    def _forget(self, upload: Upload) -> None:
-        with self._lock:
-            if self._in_jobs[upload.doc_id]:  # it was sent twice, and the other job looks after it
+    def _forget(self, upload: Upload, job: Job) -> None:
+        with self._jobs.unread(upload.doc_id, besides=job) as unread:
+            if not unread:  # it was sent twice, and the other job looks after it
                 return
             if self._is_known(upload):
                 uploads.settle(upload)
@@ -235,10 +211,10 @@ class Uploads:
         except CtxError:  # there is no index yet
             return self._paths.exists
 
-    def _leave(self, chosen: Sequence[Upload]) -> None:
-        with self._lock:
-            self._in_jobs.subtract({upload.doc_id for upload in chosen})
-            self._in_jobs += Counter()  # without those that none reads any more
+
+def _note_begin(chosen: Sequence[Upload]) -> None:
+    for upload in chosen:
+        uploads.note_begin(upload)
 
 
 def _trouble(error: OSError) -> ProblemError:
@@ -325,7 +301,7 @@ def ingest_router(jobs: JobRunner, uploads: Uploads, options: ServeOptions) -> R
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind == FORM:
             with jobs.reserved():
-                job = uploads.submit(jobs, await uploads.receive(request))
+                job = uploads.submit(await uploads.receive(request))
         elif kind == "application/json":
             folder = await _folder_of(request)
             job = jobs.submit(await run_in_threadpool(folder_job, folder, options.roots))

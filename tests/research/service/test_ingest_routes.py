@@ -42,7 +42,7 @@ class Served:
     def __init__(self, root: Path, options: ServeOptions, start: StartJob | None = None) -> None:
         self.service = Service(Index(root, QUICK), options)
         self.jobs = JobRunner(start or partial(start_job, root, QUICK), most_waiting=options.limits.jobs)
-        self.uploads = Uploads(IndexPaths(root), options.limits)
+        self.uploads = Uploads(IndexPaths(root), self.jobs, options.limits)
         self.app = create_app(self.service, [ingest_router(self.jobs, self.uploads, options)])
         self.caller: Principal | None = OWNER
 
@@ -278,33 +278,6 @@ def test_a_line_that_is_full_and_jobs_that_are_cancelled(tmp_path: Path) -> None
     run(work, root, never, limits=Limits(jobs=1))
 
 
-def test_only_some_uploads_come_in_at_once(tmp_path: Path) -> None:
-    async def work(client: httpx.AsyncClient, served: Served) -> None:
-        gate = asyncio.Event()
-
-        async def waiting(number: int) -> AsyncIterator[bytes]:
-            yield (
-                b'--x\r\nContent-Disposition: form-data; name="files"; filename="a"\r\n\r\n%PDF'
-                + bytes([number]) * 9999
-            )
-            await gate.wait()
-            yield b"\r\n--x--\r\n"
-
-        headers = {"content-type": "multipart/form-data; boundary=x"}
-        sends = [
-            asyncio.create_task(client.post("/api/ingest", content=waiting(number), headers=headers))
-            for number in range(4)
-        ]
-        while served.uploads._receiving < 4:
-            await asyncio.sleep(0.01)
-        assert is_problem(await client.post("/api/ingest", files=files(PDF)), 429)["hint"]
-        gate.set()
-        assert [(await send).status_code for send in sends] == [202] * 4
-        assert (await client.post("/api/ingest", files=files(PDF))).status_code == 202
-
-    run(work, tmp_path / "index", never)
-
-
 def test_an_index_that_is_a_foreign_folder_is_left_alone(tmp_path: Path) -> None:
     root = tmp_path / "project"
     root.mkdir()
@@ -350,8 +323,8 @@ def test_a_client_that_goes_away_in_the_middle_leaves_nothing(tmp_path: Path, lo
     with real_server(root, never) as (port, served):
         with socket.create_connection(("127.0.0.1", port)) as client:
             client.sendall(head + b"Content-Length: 100000000\r\n\r\n" + part + bytes(3_000_000))
-            wait_for(lambda: served.uploads._receiving == 1)
-        wait_for(lambda: served.uploads._receiving == 0)
+            wait_for(lambda: served.jobs._reserved == 1)
+        wait_for(lambda: served.jobs._reserved == 0)
         assert served.jobs.documents() == []
         assert stored.all_uploads(IndexPaths(root)) == []
         # The server goes on, and so does whoever has more patience.
@@ -360,8 +333,6 @@ def test_a_client_that_goes_away_in_the_middle_leaves_nothing(tmp_path: Path, lo
         url = f"http://127.0.0.1:{port}{answer.json()['events_url']}"
         with httpx.stream("GET", url, timeout=PATIENCE) as stream:
             assert next(stream.iter_lines()) == "event: job"
-        job = next(iter(served.jobs._jobs.values()))
-        wait_for(lambda: job.followers == set())
         with httpx.stream("GET", url, timeout=PATIENCE) as stream:
             lines = stream.iter_lines()
             assert next(lines) == "event: job"

@@ -103,7 +103,7 @@ END = f"--{BOUNDARY}--\r\n".encode()
 
 
 def receive(paths: IndexPaths, body: bytes, *, step: int = 1 << 16, limits: Limits | None = None) -> list[Upload]:
-    return asyncio.run(Uploads(paths, limits).receive(request_of(body, step)))
+    return asyncio.run(Uploads(paths, JobRunner(never), limits).receive(request_of(body, step)))
 
 
 def request_of(body: bytes, step: int = 1 << 16, content_type: str = TYPE) -> Request:
@@ -175,7 +175,7 @@ def test_what_is_no_upload_is_refused_and_leaves_nothing(paths: IndexPaths) -> N
 @pytest.mark.parametrize("content_type", ["multipart/form-data", "multipart/form-data; boundary="])
 def test_content_types_without_a_boundary_are_refused(paths: IndexPaths, content_type: str) -> None:
     with pytest.raises(ProblemError) as caught:
-        asyncio.run(Uploads(paths).receive(request_of(part(PDF) + END, content_type=content_type)))
+        asyncio.run(Uploads(paths, JobRunner(never)).receive(request_of(part(PDF) + END, content_type=content_type)))
     assert caught.value.problem.status in (400, 422)
 
 
@@ -220,13 +220,13 @@ class Served:
 
     def __init__(self, paths: IndexPaths, start: Any = None) -> None:
         self.paths = paths
-        self.uploads = Uploads(paths)
         self.jobs = JobRunner(start or partial(start_job, paths.root, Settings(ocr="off", images=False)))
+        self.uploads = Uploads(paths, self.jobs)
 
     def send(self, *contents: tuple[str, bytes]) -> Job:
         body = b"".join(part(content, name) for name, content in contents) + END
         with self.jobs.reserved():
-            return self.uploads.submit(self.jobs, receive(self.paths, body))
+            return self.uploads.submit(receive(self.paths, body))
 
     def ended(self, job: Job) -> dict[str, Any]:
         wait_for(lambda: job.ended)
@@ -313,11 +313,11 @@ def test_what_was_accepted_outlasts_a_server_that_is_stopped(paths: IndexPaths, 
     before.stop()
     assert [document["state"] for document in before.jobs.documents()] == ["interrupted", "interrupted"]
     after = Served(paths)
-    job = after.uploads.resume(after.jobs)
+    job = after.uploads.resume()
     assert job is not None
     assert after.ended(job)["state"] == "done"
     assert names(paths) == ["a.pdf", "b.pdf"]
-    assert after.uploads.resume(after.jobs) is None
+    assert after.uploads.resume() is None
     after.stop()
 
 
@@ -342,7 +342,7 @@ def test_what_was_accepted_outlasts_a_server_that_is_killed(paths: IndexPaths, t
         assert server.stdout.readline() == b"accepted\n"
         server.kill()
     after = Served(paths)
-    job = after.uploads.resume(after.jobs)
+    job = after.uploads.resume()
     assert job is not None
     assert after.ended(job)["state"] == "done"
     assert names(paths) == ["0.pdf", "1.pdf", "2.pdf"]
@@ -359,10 +359,10 @@ def test_a_file_that_ends_every_ingest_is_given_up_in_the_end(paths: IndexPaths)
     served = Served(paths, broken_off)
     assert served.ended(served.send(("bad.pdf", PDF)))["state"] == "failed"
     for _ in range(4):
-        job = served.uploads.resume(served.jobs)
+        job = served.uploads.resume()
         assert job is not None, "it is tried again"
         served.ended(job)
-    assert served.uploads.resume(served.jobs) is None
+    assert served.uploads.resume() is None
     [left] = stored.left_uploads(paths, set())
     assert "did not come to any end" in left.reason
     served.stop()
@@ -371,7 +371,7 @@ def test_a_file_that_ends_every_ingest_is_given_up_in_the_end(paths: IndexPaths)
 def test_stopping_in_good_order_counts_for_nothing(paths: IndexPaths) -> None:
     for turn in range(7):
         served = Served(paths, never)
-        job = served.send(("a.pdf", PDF)) if turn == 0 else served.uploads.resume(served.jobs)
+        job = served.send(("a.pdf", PDF)) if turn == 0 else served.uploads.resume()
         assert job is not None
         served.stop()
 
@@ -412,16 +412,16 @@ def test_a_server_that_stops_takes_nothing_more(served: Served) -> None:
     received = receive(served.paths, part(PDF) + END)
     served.jobs.begin_stop()
     with pytest.raises(ProblemError) as refusal:
-        served.uploads.submit(served.jobs, received)
+        served.uploads.submit(received)
     assert refusal.value.problem.status == 503
     assert stored.all_uploads(served.paths) == []
 
 
 def test_resuming_where_there_is_no_index_or_it_cannot_be_read(tmp_path: Path) -> None:
     served = Served(IndexPaths(tmp_path / "nowhere"))
-    assert served.uploads.resume(served.jobs) is None
+    assert served.uploads.resume() is None
     (tmp_path / "file").touch()
     odd = Served(IndexPaths(tmp_path / "file" / "below"))
-    assert odd.uploads.resume(odd.jobs) is None
+    assert odd.uploads.resume() is None
     served.stop()
     odd.stop()
