@@ -9,7 +9,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,7 @@ from research.service.guard import AccessRules, Guard
 from research.service.jobs import JobRunner
 from research.service.mcp.mount import McpMount
 from research.service.metrics import Measured, measure, metrics_router
-from research.service.problems import MEDIA_TYPE, Problem, problem_of, problem_response
+from research.service.problems import MEDIA_TYPE, Problem, on_error, problem_response
 from research.service.schemas import Own, Routes
 from research.service.server import STOP_JOB_SECONDS
 from research.service.service import ServeOptions, Service
@@ -87,7 +87,8 @@ def create_app(
             for status, words in _PROBLEMS.items()
         },
     )
-    app.add_exception_handler(CtxError, _on_error)
+    for kind in (CtxError, Exception):
+        app.add_exception_handler(kind, on_error)
     app.add_exception_handler(HTTPException, _on_http_error)
     app.add_exception_handler(RequestValidationError, _on_invalid)
     for each in (
@@ -162,17 +163,6 @@ def _lifespan(service: Service) -> Callable[[FastAPI], Any]:
     return lifespan
 
 
-def _traced(problem: Problem, request: Request) -> Problem:
-    """What goes wrong with a package names its trace, as everything of a package does."""
-    if problem.trace or not request.url.path.startswith("/knowledge/"):
-        return problem
-    return replace(problem, trace=str(getattr(request.state, "traceparent", "")).partition("-")[2].partition("-")[0])
-
-
-async def _on_error(request: Request, error: Exception) -> Response:
-    return problem_response(_traced(problem_of(error), request), request)
-
-
 async def _on_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     title = {404: "There is nothing here", 405: "Not with this method"}.get(error.status_code, str(error.detail))
@@ -186,7 +176,7 @@ async def _on_invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     if any(each["type"] == "json_invalid" for each in error.errors()):
         problem = Problem(400, "The body is no JSON", hint=_INTERFACE)
-        return problem_response(_traced(problem, request), request)
+        return problem_response(problem, request)
     found = [{"field": ".".join(map(str, each["loc"])), "message": str(each["msg"])} for each in error.errors()]
     first = f"{found[0]['field']}: {found[0]['message']}" if found else ""
     problem = Problem(
@@ -196,7 +186,7 @@ async def _on_invalid(request: Request, error: Exception) -> Response:
         _INTERFACE,
         errors=found[:_MOST_ERRORS],
     )
-    return problem_response(_traced(problem, request), request)
+    return problem_response(problem, request)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from starlette.responses import Response
@@ -99,8 +99,10 @@ def only_for_owner(what: str) -> ProblemError:
 
 
 def problem_response(problem: Problem, request: Request) -> Response:
-    """Answer with a problem document, which names the request."""
+    """Answer with a problem document, which names the request; of a package its trace, as everything of one does."""
     instance = str(getattr(request.state, "request_id", ""))
+    if not problem.trace and request.url.path.startswith("/knowledge/"):
+        problem = replace(problem, trace=str(getattr(request.state, "traceparent", ""))[3:35])
     return Response(problem.body(instance), problem.status, dict(problem.headers), MEDIA_TYPE)
 
 
@@ -115,6 +117,10 @@ def problem_of(error: BaseException) -> Problem:
     )
     headers = {"Retry-After": "1"} if isinstance(error, BusyError) else {}
     return Problem(status, title, error.message, error.hint, kind, headers=headers, trace=error.trace_id)
+
+
+async def on_error(request: Request, error: Exception) -> Response:
+    return problem_response(problem_of(error), request)
 
 
 _OURS: tuple[tuple[type[CtxError], int, str, str], ...] = (

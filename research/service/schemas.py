@@ -50,10 +50,6 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class LoginBody(Body):
-    token: Annotated[str, Field(min_length=1, max_length=512)]
-
-
 class ProblemDocument(BaseModel):
     """RFC 9457."""
 

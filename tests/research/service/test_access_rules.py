@@ -29,7 +29,7 @@ NO_HOSTS = [
 
 
 def test_names_of_ours_and_of_others() -> None:
-    for hosts, allowed in ((OURS, True), (OF_OTHERS, False), (NO_HOSTS, None)):
+    for hosts, allowed in ((OURS, True), (OF_OTHERS, False), (NO_HOSTS, False)):
         for host in hosts:
             assert RULES.allows_host(host, 7777) is allowed, host
     for host, over_a_socket_file in (("", True), ("localhost", True), ("127.0.0.1:1", True), ("x.y", False)):
