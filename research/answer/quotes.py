@@ -56,8 +56,12 @@ def other_languages(question: str, pages: Collection[str]) -> tuple[str, str] | 
     compared."""
     words = _LETTERS.findall(question[:_READ].lower())
     own = next((_FIRST[word] for word in words[:1] if word in _FIRST), "") or language_of(question)
-    told = {name: None for page in pages if (name := language_of(page, _PROSE))}
-    if not own or not told or own in told:
+    told: dict[str, None] = {}
+    for page in pages if own else ():
+        if (name := language_of(page, _PROSE)) == own:
+            return None
+        told |= {name: None} if name else {}
+    if not told:
         return None
     other = next(iter(told))
     if any(
@@ -240,7 +244,7 @@ def quotes_from(sources: Sequence[Item], whole: Sequence[Item], asked: str = "",
             for other, _, (start, end) in chosen.values()
         )
         says = not chosen or len(said.split()) >= _FEWEST_WORDS or any(map(str.isdigit, said))
-        if said not in chosen and not near and says and _is_sound(quoted):
+        if said not in chosen and not near and says and _is_sound(quoted, page):
             chosen[said] = citation, passage, _grown(page, passage, 0, [])
     taken = [(citation, passage.start, passage.end) for citation, passage, _ in chosen.values()]
     return [
@@ -320,7 +324,7 @@ def table_above(page: Item, passage: Passage) -> str:
     if len(spans) == 2 and spans[1][1] - spans[0][0] > ROOM:
         del spans[0]
     above = page.text[spans[0][0] : spans[-1][1]] if spans else ""
-    return above if _is_sound(above) else ""
+    return above if _is_sound(above, page) else ""
 
 
 def _unit_at(units: Sequence[Unit], place: int) -> Unit | None:
@@ -341,7 +345,7 @@ def _grown(page: Item, passage: Passage, citation: int, taken: list[_Span]) -> t
 
     def may_join(unit: Unit) -> bool:
         free = all(unit.end <= first or last <= unit.start for first, last in others)
-        sound = not page.signals or _is_sound(page.text[unit.start : unit.end])
+        sound = not page.signals or _is_sound(page.text[unit.start : unit.end], page)
         near = page.ref.kind == "page" or row is None or unit.block == row.block
         return unit.kind != "heading" and unit.start >= top and free and sound and near
 
@@ -353,12 +357,13 @@ def _grown(page: Item, passage: Passage, citation: int, taken: list[_Span]) -> t
         elif before >= 0 and has_room(units[before]) and may_join(units[before]):
             start, before = units[before].start, before - 1
         else:
-            if not _is_sound(page.text[start:end]):  # what an attacker wrote may stand in several units
+            if not _is_sound(page.text[start:end], page):  # what an attacker wrote may stand in several units
                 start, end = passage.start, passage.end
             taken.append((citation, start, end))
             return start, end
 
 
-def _is_sound(text: str) -> bool:
+def _is_sound(text: str, page: Item) -> bool:
+    """Whether a part of a page speaks to nobody but the reader; a page without signals has no part that does."""
     forged = any(headers_in(text)) or imitates_item(text)
-    return any(map(str.isalnum, text)) and not forged and not signals_of(text)
+    return any(map(str.isalnum, text)) and not forged and not (page.signals and signals_of(text))

@@ -163,6 +163,8 @@ class _Growth:
 
     def everything(self) -> Fitted | None:
         """All items whole, if there is room. Nothing is cut up for that."""
+        if sum(len(item.text.split()) for item in self.items) > self.max:  # a word has a token at least
+            return None
         self.pages = [Excerpt.uncut(item, self._section(item), whole=self.whole) for item in self.items]
         fitted, over = self._fitted()
         return None if over else fitted

@@ -20,6 +20,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -446,10 +447,15 @@ def row_names(question: str, own_tables: Sequence[str] = ()) -> list[str]:
 
 
 def _table(own_tables: Sequence[str]) -> Table:
-    table = read_table(TABLE)
+    table = _own_table()
     for path in own_tables:
         table = table.extended(read_table(Path(path), known=table.statements))
     return table
+
+
+@cache
+def _own_table() -> Table:
+    return read_table(TABLE)
 
 
 def matches(question: str, table: Table) -> Iterator[tuple[str, Entry]]:
