@@ -29,7 +29,8 @@ from cli.layout import (
     shorten_path,
     wrapped,
 )
-from cli.output import answer_notes, documents_note, on_terminal, paint, say, write
+from cli.output import on_terminal, paint, say, write
+from research.context import answer_view
 from research.errors import StoppedError
 from research.markdown import Block, Marker, blocks
 from research.models import LegScore, Rewrite
@@ -40,14 +41,13 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from research.answer import AnswerWriter, CheckedAnswer
+    from research.context import AnswerView, SourceView
     from research.index import Index
     from research.memories import Recalled
     from research.models import PageResult, Quote, ResearchContext, SourceDocument
 
 _PROMPT = 2  # rows for the shell's prompt: what scrolls away for it would be the answer's first line
 _WITH_PASSAGE = 5  # sources
-_FURTHER = 0.5  # of the first source's score, below which one that is not quoted is only counted
-_LEAST_SOURCES = 3
 _PASSAGE = (2, 1)  # lines each gets in turn
 _QUOTE = 3  # lines of one quote, where several are shown
 _LEAST_SECTION = 12  # cells: less of a heading says nothing
@@ -70,9 +70,6 @@ _STYLES = {"carried": "green", "doubtful": "yellow", "not found": "bold red", "u
 _NAMED = 5  # sentences; JSON has them all
 _SENTENCE = 80  # characters of one in a note
 
-# What stands in the place of a source's headings, where the policy has a say in it.
-_WITHHELD = {"redacted": "masked by the policy", "reference_only": "not shown, by the policy"}
-
 
 class Note(NamedTuple):
     text: str
@@ -92,16 +89,16 @@ class Screen:
         return max(1, self.height - _PROMPT)
 
 
-def answer_lines(context: ResearchContext, screen: Screen, mark: Marker, notes: Sequence[Note] = ()) -> list[Text]:
+def answer_lines(view: AnswerView, screen: Screen, mark: Marker) -> list[Text]:
     """The lines of the screen, none wider than it."""
-    lines = source_lines(context, screen, len(context.sources))
+    lines = source_lines(view, screen, len(view.sources))
     indent = len(f"[{len(lines)}] ")
-    more = len(lines) - _worth_listing(context)
-    del lines[len(lines) - more :]
-    ending = [*footer(context, screen.width), *note_lines(notes, screen.width)]
+    more = len(lines) - view.listed
+    del lines[view.listed :]
+    ending = [*footer(view, screen.width), *note_lines(screen_notes(view), screen.width)]
     spare = screen.room - len(lines) - bool(more) - len(ending) - 2  # two blank lines
-    answer = quotes(context, screen, max(1, spare if spare < 3 else spare // 2), mark)
-    passages = _passages(context, screen, spare - len(answer), mark, indent)
+    answer = quotes(view, screen, max(1, spare if spare < 3 else spare // 2), mark)
+    passages = _passages(view, screen, spare - len(answer), mark, indent)
     gaps = spare >= 0
     shown = [*answer, *([plain("")] if answer and gaps else [])]
     for line, passage in zip(lines, passages, strict=False):
@@ -112,61 +109,60 @@ def answer_lines(context: ResearchContext, screen: Screen, mark: Marker, notes: 
     return [*shown, *([plain("")] if gaps else []), *ending]
 
 
-def full_answer(context: ResearchContext, screen: Screen, mark: Marker, notes: Sequence[Note]) -> Iterator[Text]:
+def full_answer(view: AnswerView, screen: Screen, mark: Marker) -> Iterator[Text]:
     """The question, what answers it, the whole sources, and the line that ends every answer."""
-    yield plain(shorten_end(phrase(context.query), _QUESTION), "bold")
-    yield from quotes(context, screen, _QUOTES, mark)
-    for line, source in zip(source_lines(context, screen, len(context.sources)), context.sources, strict=True):
+    yield plain(shorten_end(view.question, _QUESTION), "bold")
+    yield from quotes(view, screen, _QUOTES, mark)
+    for line, each in zip(source_lines(view, screen, len(view.sources)), view.sources, strict=True):
         yield from (plain(""), line)
-        for number, found in enumerate(blocks(source.markdown_content)):
+        for number, found in enumerate(blocks(each.source.markdown_content)):
             if number and not found.close:
                 yield plain("")
             yield from passage_lines([found], screen.width, mark)
     yield plain("")
-    yield from footer(context, screen.width)
-    yield from note_lines(notes, screen.width)
+    yield from footer(view, screen.width)
+    yield from note_lines(screen_notes(view), screen.width)
 
 
 def chat_answer(
-    context: ResearchContext, screen: Screen, mark: Marker, memories: Sequence[Recalled], *, quoted: bool
+    view: AnswerView, screen: Screen, mark: Marker, memories: Sequence[Recalled], *, quoted: bool
 ) -> list[Text]:
     """An answer with room for the next question. What was remembered stands apart: somebody told it."""
     lines: list[Text] = []
     if quoted:
         room = max(1, min(_CHAT_QUOTES, screen.height - _AROUND - _CHAT_SOURCES))
-        lines += [*quotes(context, screen, room, mark), plain("")]
-    lines += source_lines(context, screen, _CHAT_SOURCES)
+        lines += [*quotes(view, screen, room, mark), plain("")]
+    lines += source_lines(view, screen, _CHAT_SOURCES)
     if memories:
         lines.append(plain("Remembered, and from no document:", "bold"))
         lines += [line for each in memories for line in wrapped(plain(f"- {_memory(each)}"), screen.width)[:2]]
-    more = len(context.sources) - _CHAT_SOURCES
+    more = len(view.sources) - _CHAT_SOURCES
     parts = [
-        *([context.confidence.words] if context.confidence else []),
+        *filter(None, [view.sure]),
         *([f"{more} more: /sources"] if more > 0 else []),
-        *(["/show 1", "/open 1"] if context.sources else []),
+        *(["/show 1", "/open 1"] if view.sources else []),
         "/help",
     ]
     lines += [plain(line, "dim") for line in packed(parts, screen.width)]
-    return lines + note_lines(screen_notes(context), screen.width)
+    return lines + note_lines(screen_notes(view), screen.width)
 
 
-def write_quotes(context: ResearchContext) -> None:
+def write_quotes(view: AnswerView) -> None:
     """In a pipe, unless a model wrote an answer above."""
-    if is_unanswered(context):
-        write(f"{nothing_answers(context)}\n")
-    else:
-        for quote in context.quotes:
-            write(f"“{phrase(quote.text)}” [{quote.citation}]\n")
+    write(f"{_unanswered(view)}\n" if view.unanswered else "")
+    for each in view.quotes:
+        write(f"“{phrase(each.quote.text)}” [{each.quote.citation}]\n")
 
 
-def write_sources(context: ResearchContext, memories: Sequence[Recalled] = (), most: int | None = None) -> None:
+def write_sources(view: AnswerView, memories: Sequence[Recalled] = (), most: int | None = None) -> None:
     """In a pipe: what the numbers stand for, and what was remembered."""
-    for number, source in list(context.get_citation_map().items())[:most]:
-        write(f"[{number}] {one_line(source.label)}{f', page {source.page}' * bool(source.page)}\n")
+    for each in view.sources[:most]:
+        page = each.source.page
+        write(f"[{each.number}] {one_line(each.source.label)}{f', page {page}' * bool(page)}\n")
     if memories:
         write("Remembered, and from no document:\n")
-        for each in memories:
-            write(f"- {_memory(each)}\n")
+        for memory in memories:
+            write(f"- {_memory(memory)}\n")
 
 
 def _memory(each: Recalled) -> str:
@@ -176,39 +172,20 @@ def _memory(each: Recalled) -> str:
     return f"{who}{shown} ({each.memory.told_at[:10]})"
 
 
-def _worth_listing(context: ResearchContext) -> int:
-    """How many sources have a line: those that are quoted, and those not far behind the first."""
-    first = context.sources[0].relevance_score if context.sources else 0.0
-    near = [number for number, source in enumerate(context.sources, 1) if source.relevance_score >= _FURTHER * first]
-    return min(len(context.sources), max(_LEAST_SOURCES, *near, *(quote.citation for quote in context.quotes), 0))
-
-
-def source_lines(context: ResearchContext, screen: Screen, most: int) -> list[Text]:
+def source_lines(view: AnswerView, screen: Screen, most: int) -> list[Text]:
     """`[2] crisis.pdf p. 3 (iv) · Causes > Banks`, a line each; what is no page by its name and what it is."""
-    shown = list(context.get_citation_map().items())[:most]
+    shown = view.sources[:most]
     return [
         page_line(
             screen,
-            f"[{number}]".rjust(len(f"[{len(shown)}]")),
-            source.filename,
-            page_name(source.page, source.page_label) if source.page else "",
-            section=_WITHHELD.get(source.withheld) or (best_section(source) if source.page else source.kind),
-            uri=source.link,
+            f"[{each.number}]".rjust(len(f"[{len(shown)}]")),
+            each.source.filename,
+            each.page,
+            section=each.section,
+            uri=each.source.link,
         )
-        for number, source in shown
+        for each in shown
     ]
-
-
-def page_name(page: int, label: str) -> str:
-    """The physical page, and the printed one where it is another."""
-    return f"{page} ({one_line(label)})" if label and label != str(page) else str(page)
-
-
-def best_section(source: SourceDocument) -> str:
-    """The headings that its best passage stands under, outermost first."""
-    return next(
-        (passage.section_path for passage in source.passages if passage.section_path), source.section_path or ""
-    )
 
 
 def page_line(
@@ -233,32 +210,23 @@ def page_line(
     return shown.append(BETWEEN + shorten_path(section, left), "dim") if left else shown
 
 
-def is_unanswered(context: ResearchContext) -> bool:
-    return context.confidence is not None and context.confidence.level == "none"
+def _unanswered(view: AnswerView) -> str:
+    return f"{view.sure}: {view.unanswered}."
 
 
-def nothing_answers(context: ResearchContext) -> str:
-    pages = f"{context.coverage.pages:,} pages were" if context.coverage.pages != 1 else "1 page was"
-    if context.types:
-        pages = f"{', '.join(context.types)} were"
-    nearest = ", and these are the nearest" if context.sources else ""
-    return f"Nothing seems to answer this: {pages} searched{nearest}."
-
-
-def quotes(context: ResearchContext, screen: Screen, room: int, mark: Marker) -> list[Text]:
+def quotes(view: AnswerView, screen: Screen, room: int, mark: Marker) -> list[Text]:
     """The quotes, best first, within `room` lines; a long one loses its end and says so."""
-    if is_unanswered(context):
-        return wrapped(plain(nothing_answers(context), "bold yellow"), screen.width)[:room]
+    if view.unanswered:
+        return wrapped(plain(_unanswered(view), "bold yellow"), screen.width)[:room]
     lines: list[Text] = []
-    names = {number: source.label for number, source in context.get_citation_map().items()}
-    compete = len({names.get(quote.citation) for quote in context.quotes}) > 1
-    for left, quote in zip(range(len(context.quotes), 0, -1), context.quotes, strict=True):
+    compete = len({each.name for each in view.quotes}) > 1
+    for left, each in zip(range(len(view.quotes), 0, -1), view.quotes, strict=True):
         spare = room - len(lines)
         if spare < 1:
             break
         count = spare if left == 1 else max(1, min(_QUOTE, spare - (left - 1)))
-        name = names.get(quote.citation, "") if compete or not quote.page else ""
-        lines += quote_lines(quote, screen.width, count, mark, name)
+        name = each.name if compete or not each.quote.page else ""
+        lines += quote_lines(each.quote, screen.width, count, mark, name)
     return lines
 
 
@@ -282,10 +250,10 @@ def quote_lines(quote: Quote, width: int, count: int, mark: Marker, name: str = 
     return [*shown[:-1], shown[-1].append(citation, "bold cyan")]
 
 
-def _passages(context: ResearchContext, screen: Screen, spare: int, mark: Marker, indent: int) -> list[list[Text]]:
+def _passages(view: AnswerView, screen: Screen, spare: int, mark: Marker, indent: int) -> list[list[Text]]:
     """For each source the lines of its passage, the first sources first."""
     width = screen.width - indent
-    found = [_passage(source) for source in context.sources[:_WITH_PASSAGE]]
+    found = [_passage(each) for each in view.sources[:_WITH_PASSAGE]]
     whole = [passage_lines(each, width, mark) for each in found]
     given = [0] * len(whole)
     for more in _PASSAGE:
@@ -298,35 +266,38 @@ def _passages(context: ResearchContext, screen: Screen, spare: int, mark: Marker
         excerpt(lines, count, width, indent=indent, head=head_lines(each, width)) if count else []
         for each, lines, count in zip(found, whole, given, strict=True)
     ]
-    return shown + [[] for _ in context.sources[_WITH_PASSAGE:]]
+    return shown + [[] for _ in view.sources[_WITH_PASSAGE:]]
 
 
-def _passage(source: SourceDocument) -> list[Block]:
+def _passage(source: SourceView) -> list[Block]:
     """The best passage, without headings that the source's own line has already."""
-    text = next((passage.text for passage in source.passages if passage.text), source.markdown_content)
-    found = blocks(text)
-    section = phrase(best_section(source)).casefold()
+    found = blocks(source.passages[0])
+    section = source.section.casefold()
     while len(found) > 1 and found[0].kind == "heading" and section.endswith(found[0].text.casefold()):
         del found[0]
     return found
 
 
-def footer(context: ResearchContext, width: int) -> list[Text]:
+def footer(view: AnswerView, width: int) -> list[Text]:
     parts = [
-        *filter(None, [context.sure]),
-        *([documents_note(sum(bool(each.page) for each in context.sources))] * (context.answered_by == "documents")),
-        *([f"{context.total_tokens:,} of {context.max_tokens:,} tokens"] if context.truncated else []),
-        *(["ctx open 1", "--full"] if context.sources else []),
+        *filter(None, [view.sure]),
+        *(note.text for note in view.notes if note.kind == "documents"),
+        *filter(None, [view.fitted]),
+        *(["ctx open 1", "--full"] if view.sources else []),
         "--json",
     ]
     return [plain(line, "dim") for line in packed(parts, width)]
 
 
-def screen_notes(context: ResearchContext) -> list[Note]:
-    """What there is to say, for a reader who sees the answer drawn; the footer says how documents answer."""
+def screen_view(context: ResearchContext) -> AnswerView:
+    """What is to be seen, with names that leave room for what is said of them."""
+    return answer_view(context, named=lambda name: shorten_middle(one_line(name), _NOTE_NAME))
+
+
+def screen_notes(view: AnswerView) -> list[Note]:
+    """What there is to say beside the footer, which says how documents answer."""
     styles = {"follows": ("↪", "dim"), "budget": ("✂", "bold yellow"), "coverage": ("!", "yellow")}
-    notes = answer_notes(context, lambda name: shorten_middle(one_line(name), _NOTE_NAME))
-    shown = [(*styles[kind], text) for kind, text in notes if kind in styles]
+    shown = [(*styles[note.kind], note.text) for note in view.notes if note.kind in styles]
     shown.sort(key=lambda each: each[0] == "!")  # the budget's, which the reader can change, before those
     return [Note(f"{sign} {text}", style) for sign, style, text in shown]
 

@@ -13,11 +13,8 @@ import typer
 from cli.call import Call, offers
 from cli.options import AnswerOption, ExplainOption, ModelOption, QuestionArgument
 from cli.output import (
-    answer_notes,
     check_legs,
-    documents_note,
     end,
-    notes_on,
     nothing_found,
     on_terminal,
     paint,
@@ -26,6 +23,7 @@ from cli.output import (
     write,
     write_document,
 )
+from research.context import answer_view, coverage_notes, documents_note, page_name
 from research.errors import UsageError
 from research.text import block, phrase
 
@@ -149,8 +147,8 @@ def ask(
         from cli.answer import explain as explain_scores
 
         explain_scores(context.searched, context.rewrites, context.get_citation_map())
-    for _, note in [] if drawn else answer_notes(context):
-        call.note(note)
+    for note in [] if drawn else answer_view(context).notes:
+        call.note(note.text)
     code = end(nothing, told=drawn and not full and bool(context.sources))
     return code if written is None else _ended(call, written, code, drawn=drawn)
 
@@ -234,20 +232,20 @@ def _draw(
 ) -> None:
     """On a terminal: one screen, or with `full` the pages in a pager. A written answer stands above it already, and
     keeps its place as far as the half of the screen."""
-    from cli.answer import Screen, answer_lines, full_answer, paint_check, rows, screen_notes
+    from cli.answer import Screen, answer_lines, full_answer, paint_check, rows, screen_view
     from cli.layout import has_links
     from cli.output import page, painted
 
-    screen, notes = Screen(*screen_size()), screen_notes(context)
+    screen, view = Screen(*screen_size()), screen_view(context)
     if answer is not None:
         above = rows(answer, screen.width) + paint_check(answer, screen.width)
         screen = replace(screen, height=max(screen.height - above, screen.height // 2))
     if full:
-        page(painted(full_answer(context, screen, mark, notes)))
+        page(painted(full_answer(view, screen, mark)))
         return
-    lines = answer_lines(context, screen, mark, notes)
+    lines = answer_lines(view, screen, mark)
     if len(lines) < screen.height and has_links(settings.links):  # in a pager, an older less shows their escapes
-        lines = answer_lines(context, replace(screen, links=True), mark, notes)
+        lines = answer_lines(view, replace(screen, links=True), mark)
     page(painted(lines))
 
 
@@ -256,14 +254,15 @@ def _write_plain(context: ResearchContext, answer: CheckedAnswer | None) -> None
     if answer is None:
         write(block(context.formatted_text) + "\n" if context.formatted_text else "")
         return
-    from cli.answer import write_quotes, write_sources
+    from cli.answer import screen_view, write_quotes, write_sources
 
+    view = screen_view(context)
     write("\n" if answer.written.text else "")
     if not answer.written.finished:
-        write_quotes(context)
+        write_quotes(view)
         write("\n")
     write("Sources:\n" if context.sources else "")
-    write_sources(context)
+    write_sources(view)
 
 
 def _ended(call: Call, answer: CheckedAnswer, code: int, *, drawn: bool) -> int:
@@ -316,14 +315,14 @@ def search(call: Call, question: QuestionArgument = None, *, explain: ExplainOpt
         explain_scores(found.searched, found.rewrites, {each.citation: each for each in found.results})
     if found.answered_by == "documents":
         call.note(documents_note(len(found.results)))
-    for note in notes_on(found.coverage):
+    for note in coverage_notes(found.coverage):
         call.note(note)
     return end(nothing)
 
 
 def _search_lines(found: SearchResults, mark: Marker, screen: Screen) -> Iterator[Text]:
     """Two lines of each sentence where the screen has them."""
-    from cli.answer import page_line, page_name
+    from cli.answer import page_line
     from cli.layout import excerpt, passage_lines
     from research.markdown import Block
 

@@ -15,8 +15,8 @@ from cli.answer import (
     Screen,
     chat_answer,
     explain,
-    is_unanswered,
     paint_check,
+    screen_view,
     source_lines,
     streamed,
     tell_check,
@@ -28,7 +28,7 @@ from cli.answer import (
 from cli.ask import keep_numbers
 from cli.call import Call, offers, plain_words
 from cli.options import AnswerOption, ExplainOption, ModelOption
-from cli.output import check_legs, complain, follow_note, on_terminal, page, paint, painted, screen_size, write
+from cli.output import check_legs, complain, on_terminal, page, paint, painted, screen_size, write
 from cli.session import add_history, forget_history, load_history
 from research.errors import CtxError, NothingFoundError, SomeFilesFailedError, UsageError
 from research.settings import FLOOR
@@ -36,6 +36,7 @@ from research.text import block, one_line
 
 if TYPE_CHECKING:
     from research.answer import AnswerWriter, CheckedAnswer
+    from research.context import AnswerView
     from research.index import Index
     from research.memories import Recalled
     from research.models import ResearchContext, SourceDocument
@@ -167,25 +168,27 @@ class Chat:
         context = self._index.ask(replace(self._request, question=question, session=self._session))
         check_legs(context.coverage)
         self._last = context
-        self.unanswered = self.unanswered or not context.sources or is_unanswered(context)
+        view = screen_view(context)
+        self.unanswered = self.unanswered or not context.sources or bool(view.unanswered)
         keep_numbers(self._index.root, [source.ref for source in context.sources])
         memories = self._recalled(context)
-        answer = None if self._writer is None else self._written(self._writer, context)
+        answer = None if self._writer is None else self._written(self._writer, context, view)
         quoted = answer is None or not answer.written.finished
         if self._drawn:
             mark = partial(self._index.documents.matches, question=context.searched or question)
-            paint(chat_answer(context, Screen(*screen_size()), mark, memories, quoted=quoted))
+            paint(chat_answer(view, Screen(*screen_size()), mark, memories, quoted=quoted))
         else:
             if quoted:
-                write_quotes(context)
-            write_sources(context, memories, _SOURCES)
+                write_quotes(view)
+            write_sources(view, memories, _SOURCES)
             write("\n")
-            if context.follows:
-                self.call.note(follow_note(context))
+            for note in view.notes:
+                if note.kind == "follows":
+                    self.call.note(note.text)
         if self._explained:
             explain(context.searched, context.rewrites, {})
 
-    def _written(self, writer: AnswerWriter, context: ResearchContext) -> CheckedAnswer:
+    def _written(self, writer: AnswerWriter, context: ResearchContext, view: AnswerView) -> CheckedAnswer:
         width = screen_size()[0] if self._drawn else 0
         answer = streamed(writer, context, width)
         if context.turn:
@@ -194,7 +197,7 @@ class Chat:
             paint_check(answer, width)
         elif not self.call.quiet:
             tell_check(answer)
-        if answer.written.text or not is_unanswered(context):
+        if answer.written.text or not view.unanswered:
             tell_trouble(answer, quiet=self.call.quiet)
         return answer
 
@@ -221,14 +224,14 @@ class Chat:
         self._source("1")
         assert self._last is not None
         if not self._drawn:
-            write_sources(self._last)
+            write_sources(screen_view(self._last))
             return
         from cli.layout import excerpt, passage_lines
         from research.markdown import blocks
 
         mark = partial(self._index.documents.matches, question=self._last.searched or self._last.query)
         screen, shown = Screen(*screen_size()), []
-        lines = source_lines(self._last, screen, len(self._last.sources))
+        lines = source_lines(screen_view(self._last), screen, len(self._last.sources))
         for line, source in zip(lines, self._last.sources, strict=True):
             text = next((passage.text for passage in source.passages if passage.text), "")
             found = passage_lines(blocks(text), screen.width - 4, mark)

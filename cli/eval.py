@@ -11,8 +11,9 @@ import typer
 
 from cli.call import Call
 from cli.layout import plain
-from cli.output import check_legs, notes_on, on_terminal, paint, write_document, write_line
+from cli.output import check_legs, on_terminal, paint, write_document, write_line
 from cli.progress import counted
+from research.context import coverage_notes
 from research.errors import NothingFoundError, UsageError
 from research.evaluation import (
     METRICS,
@@ -273,7 +274,7 @@ def _notes(check: GoldCheck, asked: list[Asked]) -> list[str]:
         )
     if check.beyond:
         notes.append(f"gold pages beyond their document's end: {_listed(check.beyond)}; pages are physical, from 1")
-    return notes + notes_on(_worst(asked).coverage)
+    return notes + coverage_notes(_worst(asked).coverage)
 
 
 def _failure(failure: Failure) -> dict[str, Any]:

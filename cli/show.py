@@ -223,8 +223,8 @@ def _rendering(view: PageView) -> Iterator[RenderableType]:
     from rich.rule import Rule
     from rich.text import Text
 
-    from cli.answer import page_name
     from cli.layout import plain
+    from research.context import page_name
 
     item, facts = view.item, view.item.metadata
     yield Text.assemble(

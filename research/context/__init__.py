@@ -22,7 +22,6 @@ if TYPE_CHECKING:
         section,
     )
     from research.context.fit import LEAST_BODY_TOKENS, Fitted, Plan, fit_items
-    from research.context.html import grown, html_blocks, html_text
     from research.context.injection.detector import packed_signals, signals_of, stored_signals
     from research.context.injection.headers import forges_header, headers_in
     from research.context.page import CUT_MARK, document_outline, join_page_breaks, outline_of, section_path
@@ -40,6 +39,18 @@ if TYPE_CHECKING:
     )
     from research.context.render import CitedItems, CitedPages, header, item_of, research_context, source_of
     from research.context.tokens import TokenCounter, open_table
+    from research.context.view import (
+        AnswerView,
+        Note,
+        QuoteView,
+        Shown,
+        SourceView,
+        answer_html,
+        answer_view,
+        coverage_notes,
+        documents_note,
+        page_name,
+    )
 else:
     __getattr__, __dir__, __all__ = exports(
         __name__,
@@ -51,11 +62,14 @@ else:
                 "one_line page_text plain section"
             ),
             "fit": "Fitted LEAST_BODY_TOKENS Plan fit_items",
-            "html": "grown html_blocks html_text",
             "injection.detector": "packed_signals signals_of stored_signals",
             "injection.headers": "forges_header headers_in",
             "pipeline": "Context Found Thresholds Retrieved Sieve Source Stage find labelled sifted",
             "render": "CitedItems CitedPages header item_of research_context source_of",
             "tokens": "TokenCounter open_table",
+            "view": (
+                "AnswerView Note QuoteView Shown SourceView answer_html answer_view coverage_notes documents_note "
+                "page_name"
+            ),
         },
     )

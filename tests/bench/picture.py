@@ -17,7 +17,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.terminal_theme import TerminalTheme
 
-from cli.answer import Screen, answer_lines, screen_notes
+from cli.answer import Screen, answer_lines, screen_view
 from cli.layout import plain
 from ingest import Observer, ingest
 from research.index import Index
@@ -49,9 +49,7 @@ def main() -> int:
         ingest(IndexPaths(Path(folder)), [SAMPLES], settings=Settings(images=False), observer=Observer())
         with Index.open(folder) as index:
             context = index.ask(QUESTION)
-            lines = answer_lines(
-                context, SCREEN, partial(index.documents.matches, question=QUESTION), screen_notes(context)
-            )
+            lines = answer_lines(screen_view(context), SCREEN, partial(index.documents.matches, question=QUESTION))
     screen = Console(width=SCREEN.width, record=True, file=io.StringIO(), force_terminal=True, color_system="truecolor")
     for line in (plain(f'$ ctx ask "{QUESTION}"'), *lines):
         screen.print(line, markup=False, highlight=False, emoji=False)

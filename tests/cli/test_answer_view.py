@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -10,8 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.text import Text
 
-from cli.answer import Note, Screen, answer_lines, footer, note_lines, page_line, quote_lines, quotes
+from cli.answer import (
+    Screen,
+    answer_lines,
+    footer,
+    note_lines,
+    page_line,
+    quote_lines,
+    quotes,
+    screen_notes,
+    screen_view,
+)
 from cli.layout import MARK, cells
+from research.context import Note
+from research.markdown import Marker
 from research.models import DroppedSource, Passage, ResearchContext
 from tests.cli.answers import HOSTILE, SENTENCE, answer, marker, quote, source
 from tests.pace import draws
@@ -19,7 +33,12 @@ from tests.pace import draws
 SCREENS = [(80, 40), (120, 40), (50, 30), (80, 24), (40, 24)]
 LONG_NAME = "nielsen2015musicbizpresentation-final-150526143534-lva1-app6891_95.pdf"
 TABLE = "| Plan | Premium | Copay |\n|---|---|---|\n" + "".join(f"| Plan {n} | ${n}5 | {n} % |\n" for n in range(12))
-NOTES = [Note("dense search failed (no document has vectors yet); " * 3, "yellow")] * 5
+NOTES = [Note("coverage", "dense search failed (no document has vectors yet); " * 3)] * 5
+
+
+def drawn(context: ResearchContext, screen: Screen, mark: Marker, notes: Sequence[Note] = ()) -> list[Text]:
+    view = screen_view(context)
+    return answer_lines(replace(view, notes=tuple(notes)) if notes else view, screen, mark)
 
 
 def plains(lines: list[Text]) -> list[str]:
@@ -37,7 +56,7 @@ def ten_sources(text: str = SENTENCE * 6) -> ResearchContext:
 @pytest.mark.parametrize("text", [SENTENCE * 6, TABLE, "静息心率显示" * 60, "```\n\tx = 1\n" * 9, ""])
 @pytest.mark.parametrize("notes", [[], NOTES], ids=["", "notes"])
 def test_ten_sources_fit_one_screen(width: int, height: int, text: str, notes: list[Note]) -> None:
-    shown = answer_lines(ten_sources(text), Screen(width, height), marker("bubble", "心率"), notes)
+    shown = drawn(ten_sources(text), Screen(width, height), marker("bubble", "心率"), notes)
     assert len(shown) <= height - 2, "the prompt needs its lines"
     assert all(cells(line.plain) <= width for line in shown)
     assert all("\n" not in line.plain for line in shown)
@@ -46,7 +65,7 @@ def test_ten_sources_fit_one_screen(width: int, height: int, text: str, notes: l
 
 
 def test_quotes_come_first_then_sources_then_what_to_type() -> None:
-    shown = plains(answer_lines(ten_sources(), Screen(80, 40), marker()))
+    shown = plains(drawn(ten_sources(), Screen(80, 40), marker()))
     assert shown[0].startswith("“The housing bubble burst")
     assert shown[1].endswith("capital.” [1] crisis.pdf")  # several documents are quoted
     first_source = next(i for i, line in enumerate(shown) if line.startswith(" [1] "))
@@ -56,7 +75,7 @@ def test_quotes_come_first_then_sources_then_what_to_type() -> None:
 
 
 def test_the_first_five_sources_show_their_passages_with_marks() -> None:
-    shown = answer_lines(ten_sources(), Screen(80, 40), marker("subprime"))
+    shown = drawn(ten_sources(), Screen(80, 40), marker("subprime"))
     sources = [i for i, line in enumerate(shown) if line.plain.lstrip().startswith("[")]
     counts = [after - before - 1 for before, after in pairwise(sources)]
     assert all(2 <= count <= 3 for count in counts[:5])
@@ -92,7 +111,7 @@ def test_a_long_name_gives_its_middle_for_the_section_and_keeps_its_ends() -> No
 
 def test_links_are_given_only_where_the_terminal_has_them() -> None:
     def uri(*, links: bool) -> set[str | None]:
-        lines = answer_lines(answer([source("a b.pdf")]), Screen(80, 40, links), marker())
+        lines = drawn(answer([source("a b.pdf")]), Screen(80, 40, links), marker())
         return {span.style.link for line in lines for span in line.spans if not isinstance(span.style, str)}
 
     assert uri(links=True) == {"file:///docs/a%20b.pdf#page=3"}
@@ -101,50 +120,50 @@ def test_links_are_given_only_where_the_terminal_has_them() -> None:
 
 def test_a_passage_does_not_repeat_the_heading_its_line_has() -> None:
     text = "## Causes\n\nThe bubble burst."
-    shown = plains(answer_lines(answer([source(text=text, section_path="Crisis > Causes")]), Screen(80, 40), marker()))
+    shown = plains(drawn(answer([source(text=text, section_path="Crisis > Causes")]), Screen(80, 40), marker()))
     assert shown[:2] == ["[1] crisis.pdf p. 3 · Crisis > Causes", "    The bubble burst."]
     alone = answer([source(text="## Causes", section_path="Crisis > Causes")])
-    assert plains(answer_lines(alone, Screen(80, 40), marker()))[1] == "    Causes"
+    assert plains(drawn(alone, Screen(80, 40), marker()))[1] == "    Causes"
 
 
 def test_a_source_without_passages_shows_its_page() -> None:
-    shown = plains(answer_lines(answer([source(passages=[Passage("", 0.9)])]), Screen(80, 40), marker()))
+    shown = plains(drawn(answer([source(passages=[Passage("", 0.9)])]), Screen(80, 40), marker()))
     assert shown[1].startswith("    The housing bubble")
 
 
 def test_the_section_is_that_of_the_best_passage() -> None:
     passages = [Passage("", 1.0), Passage("The bubble burst.", 0.9, section_path="Causes > Bubble")]
     shown = answer([source(passages=passages, section_path="Contents")])
-    assert plains(answer_lines(shown, Screen(80, 40), marker()))[0] == "[1] crisis.pdf p. 3 · Causes > Bubble"
+    assert plains(drawn(shown, Screen(80, 40), marker()))[0] == "[1] crisis.pdf p. 3 · Causes > Bubble"
 
 
 def test_a_wide_name_beside_a_quote_stays_within_the_width() -> None:
     sources = [source("a", 1, "a"), source("0000000⺀", 2, "b")]
-    shown = answer_lines(answer(sources, [quote("a", 1), quote("0000000⺀", 2)]), Screen(20, 17), marker())
+    shown = drawn(answer(sources, [quote("a", 1), quote("0000000⺀", 2)]), Screen(20, 17), marker())
     assert all(cells(line.plain) <= 20 for line in shown)
 
 
 def test_when_nothing_answers_it_says_so_and_quotes_nothing() -> None:
-    shown = plains(answer_lines(answer([source()], [quote()], level="none", pages=1_277), Screen(80, 40), marker()))
+    shown = plains(drawn(answer([source()], [quote()], level="none", pages=1_277), Screen(80, 40), marker()))
     assert shown[0] == "Nothing seems to answer this: 1,277 pages were searched, and these are the"
     assert shown[1] == "nearest."
     assert not any("“" in line for line in shown)
     assert shown[-1].startswith("Nothing seems to answer this · ")
-    [one] = quotes(answer([source()], level="none", pages=1), Screen(120, 40), 5, marker())
+    [one] = quotes(screen_view(answer([source()], level="none", pages=1)), Screen(120, 40), 5, marker())
     assert "1 page was searched" in one.plain
 
 
 def test_without_quotes_or_confidence_nothing_is_made_up() -> None:
     context = answer([source()])
     context.confidence = None
-    shown = plains(answer_lines(context, Screen(80, 40), marker()))
+    shown = plains(drawn(context, Screen(80, 40), marker()))
     assert shown[0].startswith("[1] crisis.pdf")
     assert shown[-1] == "ctx open 1 · --full · --json"
 
 
 def test_an_answer_of_which_nothing_fitted_names_no_page_to_open() -> None:
     context = answer([], dropped=[DroppedSource("aaaa", "a.pdf", 1, 0.5)])
-    assert plains(answer_lines(context, Screen(80, 40), marker())) == [
+    assert plains(drawn(context, Screen(80, 40), marker())) == [
         "",
         "The answer is very likely on these pages · --json",
     ]
@@ -175,13 +194,14 @@ def test_a_row_is_quoted_with_its_header() -> None:
 def test_many_quotes_share_the_room() -> None:
     context = answer([source()], [quote(SENTENCE * 9, 1), quote(SENTENCE * 9, 1), quote(SENTENCE * 9, 1)])
     for room in (1, 2, 3, 5, 9, 30):
-        shown = plains(quotes(context, Screen(60, 40), room, marker()))
+        shown = plains(quotes(screen_view(context), Screen(60, 40), room, marker()))
         assert len(shown) <= room
         assert sum(line.endswith("]") for line in shown) == min(3, room)
 
 
 def test_notes_are_short_and_the_rest_is_counted() -> None:
-    shown = plains(note_lines(NOTES, 60))
+    noted = replace(screen_view(answer([])), notes=tuple(NOTES))
+    shown = plains(note_lines(screen_notes(noted), 60))
     assert len(shown) == 7
     assert shown[1].endswith(" …")
     assert shown[-1] == "… and 2 more notes: --json"
@@ -189,14 +209,14 @@ def test_notes_are_short_and_the_rest_is_counted() -> None:
 
 
 def test_the_last_line_is_broken_between_its_parts() -> None:
-    assert plains(footer(answer([source()]), 50)) == [
+    assert plains(footer(screen_view(answer([source()])), 50)) == [
         "The answer is very likely on these pages",
         "ctx open 1 · --full · --json",
     ]
 
 
 def test_more_sources_than_the_screen_has_lines_still_have_theirs() -> None:
-    shown = answer_lines(answer([source(page=n) for n in range(1, 61)], [quote()]), Screen(80, 24), marker())
+    shown = drawn(answer([source(page=n) for n in range(1, 61)], [quote()]), Screen(80, 24), marker())
     assert len([line for line in shown if "crisis.pdf" in line.plain]) == 60
     assert shown[0].plain.startswith("“The housing")
 
@@ -210,7 +230,7 @@ def test_nothing_of_a_document_moves_the_terminal() -> None:
                   page_label=HOSTILE, section_path=HOSTILE, title=HOSTILE, suspicious=[HOSTILE])  # fmt: skip
     context = answer([evil], [quote(HOSTILE), quote(f"|{HOSTILE}|\n|1|")], query=HOSTILE)
     for screen in (Screen(80, 40, links=True), Screen(30, 40), Screen(300, 40, links=True)):
-        for line in answer_lines(context, screen, marker("x"), [Note(HOSTILE, "red")]):
+        for line in drawn(context, screen, marker("x"), [Note("budget", HOSTILE)]):
             assert not control_characters(line.plain)
             links = [span.style.link or "" for span in line.spans if not isinstance(span.style, str)]
             assert all(link.isascii() and link.isprintable() for link in links)
@@ -225,7 +245,7 @@ def test_nothing_of_a_document_moves_the_terminal() -> None:
 def test_whatever_it_holds_it_is_drawn_within_the_width(texts: list[str], width: int, height: int) -> None:
     sources = [source(text or "a", n, text, section_path=text) for n, text in enumerate(texts, 1)]
     context = answer(sources, [quote(text or "a", n) for n, text in enumerate(texts[:3], 1)])
-    shown = answer_lines(context, Screen(width, height), marker("a"), [Note(texts[0], "red")])
+    shown = drawn(context, Screen(width, height), marker("a"), [Note("budget", texts[0])])
     if width >= 20:
         assert all(cells(line.plain) <= width for line in shown)
         assert len(shown) <= max(height, len(texts) + 9)

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from cli.answer import Note, Screen, full_answer
+from cli.answer import Screen, full_answer, screen_view
 from cli.layout import cells
+from research.context import AnswerView, Note
+from research.models import ResearchContext
 from tests.cli.answers import HOSTILE, answer, marker, quote, source
+
+
+def noted(context: ResearchContext, note: str) -> AnswerView:
+    return replace(screen_view(context), notes=(Note("coverage", note),))
 
 
 def page(markdown: str, width: int = 60) -> list[str]:
     shown = [
-        line.plain for line in full_answer(answer([source("a.pdf", 2, markdown)]), Screen(width, 40), marker(), [])
+        line.plain
+        for line in full_answer(screen_view(answer([source("a.pdf", 2, markdown)])), Screen(width, 40), marker())
     ]
     return shown[shown.index("[1] a.pdf p. 2") + 1 : -1 - shown[::-1].index("")]
 
 
 def test_question_quotes_pages_and_the_last_line() -> None:
     context = answer([source("a.pdf", 2, "One."), source("b.pdf", 7, "Two.")], [quote("One.", 1)])
-    shown = [line.plain for line in full_answer(context, Screen(80, 40), marker(), [Note("a note", "red")])]
+    shown = [line.plain for line in full_answer(noted(context, "a note"), Screen(80, 40), marker())]
     assert shown == [
         "What burst?",
         "“One.” [1]",
@@ -30,7 +39,7 @@ def test_question_quotes_pages_and_the_last_line() -> None:
         "Two.",
         "",
         "The answer is very likely on these pages · ctx open 1 · --full · --json",
-        "a note",
+        "! a note",
     ]
 
 
@@ -59,11 +68,11 @@ def test_many_columns_are_rows_of_text_and_no_cell_is_broken(width: int) -> None
 def test_nothing_of_it_moves_the_terminal() -> None:
     text = f"{HOSTILE}\n```\n{HOSTILE}\n|{HOSTILE}|\n# {HOSTILE}"
     context = answer([source(HOSTILE, 1, text)], [quote(HOSTILE)], query=HOSTILE)
-    lines = full_answer(context, Screen(80, 40), marker(), [Note(HOSTILE, "")])
+    lines = full_answer(noted(context, HOSTILE), Screen(80, 40), marker())
     shown = "".join(line.plain for line in lines)
     assert not set(shown) & set("\x1b\x9b\x07\x00\u202e\u2066\u2028\r\t")
 
 
 def test_a_long_question_is_not_shown_again_in_full_and_no_page_is_no_error() -> None:
-    shown = list(full_answer(answer([], query="why " * 5000), Screen(80, 40), marker(), []))
+    shown = list(full_answer(screen_view(answer([], query="why " * 5000)), Screen(80, 40), marker()))
     assert len(shown) < 12

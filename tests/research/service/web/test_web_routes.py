@@ -225,9 +225,9 @@ def test_whatever_a_document_holds_is_text_on_the_plain_page(page: str) -> None:
 def test_the_plain_page_tells_what_is_to_be_noted() -> None:
     text = Shown.of(answer_page(hostile(), lambda text: [], "/")).text
     for words in (
-        "Shortened to fit 800 tokens: 1, 2.",
-        "Left out to fit 800 tokens: 1 more.",
-        "The dense search failed",
-        "Searched by their words only, so far: 2 pages.",
+        "truncated: sources 1 and 2 are shown in part",
+        "(budget 800 tokens; raise it with max_tokens=)",
+        "dense search failed",
+        " pages are searched by their words only",
     ):
         assert words in text
