@@ -409,7 +409,7 @@ def verify(call: Call) -> int:
 
 
 def accept(call: Call) -> int:
-    """Record that you know why `verify` finds something; what is changed later is found again.
+    """Record that you know why `verify` finds something. The record begins anew behind what is there now.
 
     Examples:
       ctx audit accept
@@ -423,10 +423,8 @@ def accept(call: Call) -> int:
 def _verified(call: Call, found: Verification) -> int:
     lines: list[tuple[str, object]] = [("broken", problem) for problem in found.problems]
     lines += [("broken", f"{found.more_problems} more")] * bool(found.more_problems)
-    lines += [("accepted", problem) for problem in found.accepted]
     if found.ok:
-        removed = f"; a checkpoint stands for {found.removed:,} older ones" if found.removed else ""
-        lines.append(("ok", f"{found.entries:,} entries, to number {found.last}{removed}"))
+        lines.append(("ok", f"{found.entries:,} entries, to number {found.last}"))
     call.show("ctx.audit/1", {"verification": asdict(found)}, lines)
     if not found.ok:
         call.say("this is not the record that was written; if you know why (a restored backup): ctx audit accept")
@@ -435,9 +433,8 @@ def _verified(call: Call, found: Verification) -> int:
 
 AUDIT = Verbs(
     """Once there is a policy, every decision about what may be read is recorded before anything is shown: who asked,
-    for what, the refs and what was decided about each; never a text, a title or a question. Each entry is signed
-    together with the one before it, with a key in your config folder, and the last is also known there. Entries are
-    kept for `audit_days` (90), then a signed checkpoint stands in their place. In a pipe the fields of a line are
-    separated by tabs.""",
+    for what, the refs and what was decided about each; never a text, a title or a question. Each entry holds the hash
+    of the one before it, and the last is also known in your config folder. Entries are kept for `audit_days` (90). In a
+    pipe the fields of a line are separated by tabs.""",
     {"list": list_entries, "show": show_entry, "verify": verify, "accept": accept},
 )

@@ -82,7 +82,7 @@ def documents() -> dict[str, Any]:
         name=Literal["classification", "status", "module", "project"], origin=Literal["user", "mark"],
     )))
     audited = shape(
-        MemoryAccessAudit, kind=Literal["access", "checkpoint", "restart", "accepted"],
+        MemoryAccessAudit, kind=Literal["access", "restart", "accepted"],
         refs=several(shape(called="Told", ref=str, effect=Effect)),
     )
     token = shape(TokenEntry, only="id principal tenant created_at", expires_at=Text, expired=bool)

@@ -28,8 +28,7 @@ if TYPE_CHECKING:
         has_policies,
         owner_principal,
     )
-    from research.governance.audit import Audit, check_audit
-    from research.governance.audit_chain import Verification
+    from research.governance.audit import Audit, Verification, check_audit
     from research.governance.enforce import PolicyAccess
     from research.governance.findings import Placeholders
     from research.governance.keys import find_keys
@@ -57,8 +56,7 @@ else:
                 "Action AllowAll MemoryAccessAudit MemoryAccessDecision Principal Resource Ruling check_encoder "
                 "has_policies owner_principal"
             ),
-            "audit": "Audit check_audit",
-            "audit_chain": "Verification",
+            "audit": "Audit Verification check_audit",
             "enforce": "PolicyAccess",
             "findings": "Placeholders",
             "keys": "find_keys",

@@ -4,45 +4,42 @@
     audit.record(decision, "ask")      # before anything of it is released; what raises here releases nothing
     audit.verify().ok
 
-An entry holds refs and what was decided about each: no text, no title, no question. How entries hold each other is in
-`audit_chain`.
+An entry holds refs and what was decided about each: no text, no title, no question. Entries are a chain: the hash of
+each covers all its columns and the hash before it. The head, in the user's config folder and so apart from the index,
+remembers the end of the chain, and where it begins:
 
-An entry is committed in the catalog first, then the head is moved forward; `record` returns when both are safe on disk.
-A process that is killed in between leaves an entry behind the head, which is sound if its hash is.
+    audit/<index id>.json    begin, before, last: the number and hash of an entry each
+
+Whoever may write the index but not the head can change, take out, move or add nothing without being found out. Against
+who may write both, as the user's own programs may, no file of the same user helps.
+
+The head is written first and the entry committed then, so a process that is killed in between leaves a catalog that
+ends with `before`; that entry was acknowledged to nobody. The chain begins behind entries that were removed because
+they are old, and behind those that the owner has accepted as they are.
+
+Where the catalog does not end as the head has it (a restored backup, a lost head), the record goes on: to stop instead
+would lock everybody out of an index that was brought back from a backup. An entry of the kind "restart" says so, and is
+a finding until the owner accepts it. Numbers go on behind the highest that is known.
 """
 
 from __future__ import annotations
 
-import re
+import json
 import threading
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from research.errors import CHECK, CtxError, NothingFoundError
-from research.files import locked
+from research.files import locked, read_private, replace_private, user_config
 from research.governance.access import MemoryAccessAudit, MemoryAccessDecision, Principal
-from research.governance.audit_chain import (
-    AuditFiles,
-    Head,
-    Sign,
-    Verification,
-    canonical,
-    check_chain,
-    data_of,
-    genesis,
-    hash_after,
-    hash_of,
-    number_of,
-    unverifiable,
-    verify_chain,
-    why_broken,
-)
 from research.reports import Check
 from research.settings import Settings
-from research.store import ACCEPTED, ACCESS, CHECKPOINT, RESTART, AuditRow, DriverError, IndexPaths, index_id
+from research.store import ACCEPTED, ACCESS, RESTART, AuditRow, DriverError, IndexPaths, index_id
 from research.store import governance as rows
 
 if TYPE_CHECKING:
@@ -54,8 +51,51 @@ _MOST_CHARACTERS = 200_000  # of all refs together
 _LONGEST_NAME = 200
 _MOST_POLICIES = 100
 _LONGEST_PROBLEM = 500
+_MOST_PROBLEMS = 100  # that are named; the rest is counted
 _NEWEST = 10_000  # entries that the doctor looks at
-_KEY = re.compile(r"[0-9a-f]{64}")
+_OTHER_END = "the newest entries were not those that were last written here"
+_NO_HEAD = "their head is missing or damaged: it was removed, or the index was copied or restored here"
+
+
+@dataclass(frozen=True, slots=True)
+class AuditProblem:
+    """What does not hold, from one entry to another; 0 where it is about no entry."""
+
+    first: int
+    last: int
+    what: str
+
+    def __str__(self) -> str:
+        if not self.first:
+            return self.what
+        which = f"entry {self.first}" if self.first == self.last else f"entries {self.first} to {self.last}"
+        return f"{which}: {self.what}"
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """Whether every entry is the one that was written, and none is missing."""
+
+    ok: bool
+    entries: int = 0  # looked at
+    first: int = 0
+    last: int = 0
+    head: int = 0  # the last entry that the head knows
+    problems: tuple[AuditProblem, ...] = ()
+    more_problems: int = 0
+
+
+class _End(NamedTuple):
+    """Where a chain stands: the number and hash of an entry."""
+
+    seq: int
+    hash: str
+
+
+class _Head(NamedTuple):
+    begin: _End
+    before: _End
+    last: _End
 
 
 class Audit:
@@ -75,7 +115,7 @@ class Audit:
     def record(self, decision: MemoryAccessDecision, purpose: str, *, trace_id: str = "") -> MemoryAccessAudit:
         """Add an entry for a decision. Raises CtxError if it cannot be kept (BusyError, a full disk, a folder that may
         only be read): then nothing of it may be released."""
-        return entry_of(self._append(ACCESS, _kept(decision, purpose, trace_id))[-1])
+        return self._append(ACCESS, _kept(decision, purpose, trace_id))
 
     def entries(
         self,
@@ -92,7 +132,7 @@ class Audit:
             return []
         with self._catalog().snapshot() as reader:
             found = rows.list_rows(reader, tenant=tenant, principal=principal, since=since, denied=denied, limit=limit)
-        return [entry_of(row) for row in found]
+        return [_entry_of(row) for row in found]
 
     def entry(self, which: str) -> MemoryAccessAudit:
         """Return an entry by its number or by the id of its decision. Raises NothingFoundError."""
@@ -104,94 +144,174 @@ class Audit:
                     found = rows.row_at(reader.connection, int(which))
         if found is None:
             raise NothingFoundError(f"no entry of the audit is {which!r}", hint="see them with: ctx audit list")
-        return entry_of(found)
+        return _entry_of(found)
 
     def verify(self, *, newest: int | None = None) -> Verification:
         """Return whether all entries, or the newest, are those that were written, and none is missing."""
         if not self._paths.exists:
             return Verification(ok=True)
-        files = self._files()
         try:
-            sign = files.signer()
-            # Read before the rows: entries that come meanwhile are behind it, and fit.
-            head = None if sign is None else files.head(sign)
-            with self._catalog().snapshot() as reader:
-                return verify_chain(reader, files, sign, head, newest)
+            with ExitStack() as stack:
+                with self._alone() as (file, index):
+                    head, had_head = _read_head(file), file.exists()
+                    reader = stack.enter_context(self._catalog().snapshot())
+                    last = rows.last_row(reader.connection)
+                if head is None and last is None and not had_head:
+                    return Verification(ok=True)
+                begin = head.begin if head else _End(0, _genesis(index))
+                if newest is not None and last is not None and last.seq - newest > begin.seq:
+                    start = rows.row_at(reader.connection, last.seq - newest)
+                    begin = _End(start.seq, start.hash) if start else begin
+                found = _check_chain(rows.rows_between(reader.connection, begin.seq + 1), begin, head)
+            if head is not None:
+                return found
+            what = f"its newest entries cannot be verified: {_NO_HEAD}"
+            return replace(found, ok=False, problems=(AuditProblem(0, 0, what), *found.problems))
         except CtxError as error:
-            return unverifiable(f"the audit cannot be verified: {error.message}")
+            what = error.message
         except DriverError:
-            return unverifiable("the audit cannot be verified: the catalog cannot be read where it stands")
+            what = "the catalog cannot be read where it stands"
+        return Verification(ok=False, problems=(AuditProblem(0, 0, f"the audit cannot be verified: {what}"),))
 
     def accept(self, by: Principal) -> Verification:
-        """Note, as an entry, that the owner knows of what `verify` finds now. What is changed later is found again."""
+        """Begin the chain anew behind what is there, with an entry that says who knows of what `verify` finds."""
         if self._paths.exists and not self.verify().ok:
-            self._append()
-            known = [[each.first, each.last, each.digest] for each in self.verify().problems if each.digest]
-            self._append(ACCEPTED, {"principal": by.name, "tenant": by.tenant, "problems": known})
+            self._append(ACCEPTED, {"principal": by.name, "tenant": by.tenant})
         return self.verify()
 
-    def _files(self) -> AuditFiles:
+    @contextmanager
+    def _alone(self) -> Iterator[tuple[Path, str]]:
+        """Yield the head's file and the index's lasting id while nobody else writes either."""
         index = index_id(self._paths.root)
         if not index:
             raise CtxError(f"{self._paths.root} carries no marker of an index, and so has no audit", hint=CHECK)
-        return AuditFiles(index)
+        file = head_file(index)
+        with self._turn, locked(file):
+            yield file, index
 
-    def _append(self, kind: str = "", data: dict[str, Any] | None = None) -> list[AuditRow]:
-        """Write an entry, after a restart where what is there does not fit the head; without `data` the restart
-        alone."""
-        files = self._files()
-        with self._turn, locked(files.head_file):
-            sign, reason = files.signer(), ""
-            if sign is None:
-                sign, reason = files.new_signer(), "key"
-            head = files.head(sign)
+    def _append(self, kind: str, data: dict[str, Any]) -> MemoryAccessAudit:
+        """Write an entry, after a restart where the catalog does not end as the head has it."""
+        with self._alone() as (file, index):
             with self._catalog().short_write() as connection:
-                last = rows.last_row(connection)
-                if head is None and last is None and not files.has_head:
-                    head, reason = Head(0, genesis(sign, files.index)), ""
-                    files.write_head(sign, head)  # before there is an entry, so that one without a head is a finding
-                elif head is None:
-                    reason = reason or ("head" if files.has_head else "no head")
-                else:
-                    reason = reason or why_broken(connection, head, last)
-                before = Head(last.seq, hash_after(last)) if last else Head(0, genesis(sign, files.index))
-                entries = [] if data is None else [(kind, data)]
-                if reason:
-                    known = head.seq if head else 0
-                    entries.insert(0, (RESTART, {"reason": reason, "last_seq": before.seq, "head_seq": known}))
-                    before = replace(before, seq=max(before.seq, known))
-                at = self._now().astimezone(UTC).isoformat(timespec="milliseconds")
-                made: list[AuditRow] = []
-                for each, content in entries:
-                    made.append(_next_row(sign, before, at, each, content))
-                    before = Head(made[-1].seq, made[-1].hash)
+                last, head = rows.last_row(connection), _read_head(file)
+                end = _End(last.seq, last.hash) if last else _End(0, _genesis(index))
+                if head is None and last is None and not file.exists():
+                    head = _Head(end, end, end)
+                begin = head.begin if head else _End(0, _genesis(index))
+                fits = head is not None and end in (head.before, head.last)
+                if head is not None and not fits:
+                    end = _End(max(end.seq, head.last.seq), end.hash)
+                at = self._now().astimezone(UTC)
+                made = []
+                if kind == ACCEPTED:
+                    begin = end
+                elif not fits:
+                    made.append(_next_row(end, at, RESTART, {"reason": _OTHER_END if head else _NO_HEAD}))
+                made.append(_next_row(_End(made[0].seq, made[0].hash) if made else end, at, kind, data))
+                begin, after = self._remove_old(connection, begin, at), _End(made[-1].seq, made[-1].hash)
+                _write_head(file, _Head(begin, end, after))
                 rows.add_rows(connection, made)
-                self._remove_old(connection, sign, files.index)
-            if made:
-                files.write_head(sign, before)
-            return made
+            _write_head(file, _Head(begin, after, after))
+        return _entry_of(made[-1])
 
-    def _remove_old(self, connection: Writer, sign: Sign, index: str) -> None:
-        """Put a signed checkpoint in the place of entries that are older than `audit_days`."""
-        oldest = (self._now().astimezone(UTC) - timedelta(days=self._settings.audit_days)).isoformat()
-        first = rows.first_row(connection)
-        if first is None or first.at >= oldest:
-            return
-        through = rows.last_before(connection, oldest)
-        if not through or (first.kind == CHECKPOINT and first.seq == through):
-            return
-        seen = check_chain(rows.rows_between(connection, last=through), sign, index)
-        last = rows.row_at(connection, through)
-        assert last is not None
-        content = {
-            "through": through,
-            "last_hash": hash_after(last),
-            "entries": seen.removed + seen.entries - (first.kind == CHECKPOINT),
-            "counts": {"deny": sum(row.denied for row in rows.rows_between(connection, last=through))},
-            "problems": len(seen.problems) + seen.more_problems,
-        }
-        rows.remove_through(connection, through)
-        rows.add_rows(connection, [_next_row(sign, Head(through - 1, ""), last.at, CHECKPOINT, content)])
+    def _remove_old(self, connection: Writer, begin: _End, at: datetime) -> _End:
+        """Remove entries that are older than `audit_days`, if nothing is found among them, and return where the chain
+        then begins."""
+        through = rows.last_before(connection, (at - timedelta(days=self._settings.audit_days)).isoformat())
+        if through > begin.seq:
+            if not _check_chain(rows.rows_between(connection, begin.seq + 1, through), begin).ok:
+                return begin
+            last = rows.row_at(connection, through)
+            begin = _End(through, last.hash) if last else begin
+        if through:
+            rows.remove_through(connection, through)
+        return begin
+
+
+def head_file(index: str) -> Path:
+    """Return where the head of an index is kept, by the index's lasting id."""
+    return user_config().parent / "audit" / f"{index}.json"
+
+
+def _read_head(file: Path) -> _Head | None:
+    try:
+        found = json.loads(read_private(file))
+        return _Head(*(_End(int(found[name][0]), str(found[name][1])) for name in _Head._fields))
+    except (FileNotFoundError, ValueError, LookupError, TypeError, RecursionError, CtxError):
+        return None
+
+
+def _write_head(file: Path, head: _Head) -> None:
+    """Put a head in the place of whatever is there; it survives a power cut once this returns."""
+    replace_private(file, json.dumps({"schema": "ctx.audit-head/2", **head._asdict()}).encode() + b"\n")
+
+
+def _check_chain(chain: Iterable[AuditRow], begin: _End, head: _Head | None = None) -> Verification:
+    """Go along the rows that follow `begin`, and note what does not hold; without a head, of the rows alone."""
+    last, first, entries = begin, 0, 0
+    found: list[AuditProblem] = []
+    for row in chain:
+        if what := _fault(row, last):
+            if found and (found[-1].what, found[-1].last) == (what, last.seq):
+                found[-1] = replace(found[-1], last=row.seq)
+            else:
+                found.append(AuditProblem(row.seq, row.seq, what))
+        first, entries, last = first or row.seq, entries + 1, _End(row.seq, row.hash)
+    if head is not None and last not in (head.before, head.last):
+        if last.seq < head.last.seq:
+            what = "missing: the end of the audit was cut off, or an older backup of the index was brought back"
+            found.append(AuditProblem(last.seq + 1, head.last.seq, what))
+        else:
+            what = "it is not the one that the head knows: the chain was rewritten or added to"
+            found.append(AuditProblem(head.last.seq, last.seq, what))
+    return Verification(
+        ok=not found,
+        entries=entries,
+        first=first,
+        last=last.seq,
+        head=head.last.seq if head else 0,
+        problems=tuple(found[:_MOST_PROBLEMS]),
+        more_problems=max(0, len(found) - _MOST_PROBLEMS),
+    )
+
+
+def _fault(row: AuditRow, last: _End) -> str:
+    """Return what is wrong with a row that stands behind another; empty if nothing is."""
+    fits = row.hash == _hash_of(row, last.hash)
+    gap = row.seq != last.seq + 1
+    if row.kind == RESTART and fits:
+        missing = f"; entries {last.seq + 1} to {row.seq - 1} are not there" if gap else ""
+        return f"here the record went on, because {_data_of(row).get('reason')}{missing}"
+    if gap:
+        return f"what stood before it is missing, from {last.seq + 1} on"
+    return "" if fits else "it was changed, or does not follow the one before it"
+
+
+def _genesis(index: str) -> str:
+    """Return what the first entry follows: entries of another index do not fit."""
+    return sha256(f"ctx.audit {index}".encode()).hexdigest()
+
+
+def _hash_of(row: AuditRow, before: str) -> str:
+    columns = [row.seq, row.at, row.kind, row.tenant, row.principal, row.decision, row.denied, row.entry]
+    return sha256(_canonical([columns, before]).encode()).hexdigest()
+
+
+def _canonical(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+
+
+def _data_of(row: AuditRow) -> dict[str, Any]:
+    """Return what an entry holds; nothing of one that was damaged."""
+    try:
+        found = json.loads(row.entry)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _number_of(value: object) -> int:
+    return value if isinstance(value, int) and value > 0 else 0
 
 
 def check_audit(audit: Callable[[], Audit]) -> list[Check]:
@@ -210,9 +330,9 @@ def check_audit(audit: Callable[[], Audit]) -> list[Check]:
     return guarded("audit", check, CHECK)
 
 
-def entry_of(row: AuditRow) -> MemoryAccessAudit:
+def _entry_of(row: AuditRow) -> MemoryAccessAudit:
     """Return what a row says; of one that was damaged, what is left of it."""
-    data = data_of(row)
+    data = _data_of(row)
     counts = data.get("counts")
     counts = counts if isinstance(counts, dict) else {}
     return MemoryAccessAudit(
@@ -223,11 +343,11 @@ def entry_of(row: AuditRow) -> MemoryAccessAudit:
         owner=data.get("owner") is True,
         decision=row.decision,
         policies=tuple(map(str, data.get("policies") or ())),
-        allowed=number_of(counts.get("allow")),
-        redacted=number_of(counts.get("redact")),
+        allowed=_number_of(counts.get("allow")),
+        redacted=_number_of(counts.get("redact")),
         denied=row.denied,
         refs=tuple((str(each[0]), str(each[1])) for each in data.get("refs") or () if len(each) == 2),
-        more_refs=number_of(data.get("more_refs")),
+        more_refs=_number_of(data.get("more_refs")),
         kind=row.kind,
         note="" if row.kind == ACCESS else row.entry,
         hash=row.hash,
@@ -242,7 +362,7 @@ def _kept(decision: MemoryAccessDecision, purpose: str, trace_id: str) -> dict[s
     for ruling in decision.rulings[:MOST_REFS]:
         ref = ruling.ref
         if len(ref) > _LONGEST_REF:
-            ref = f"sha256:{sha256(canonical(ref).encode()).hexdigest()}"
+            ref = f"sha256:{sha256(_canonical(ref).encode()).hexdigest()}"
         room -= len(ref)
         if room < 0:
             break
@@ -264,13 +384,14 @@ def _kept(decision: MemoryAccessDecision, purpose: str, trace_id: str) -> dict[s
     }
 
 
-def _next_row(sign: Sign, before: Head, at: str, kind: str, data: dict[str, Any]) -> AuditRow:
-    """Return a signed row behind another. What has a column of its own stands there alone."""
+def _next_row(before: _End, at: datetime, kind: str, data: dict[str, Any]) -> AuditRow:
+    """Return the row that follows another. What has a column of its own stands there alone."""
     data = dict(data)
     tenant, principal, decision = (_line(str(data.pop(name, ""))) for name in ("tenant", "principal", "decision"))
     denied = int(data.get("counts", {}).get("deny", 0))
-    row = AuditRow(before.seq + 1, at, kind, tenant, principal, decision, denied, "", canonical(data))
-    return replace(row, hash=hash_of(sign, row, before.hash))
+    written = at.isoformat(timespec="milliseconds")
+    row = AuditRow(before.seq + 1, written, kind, tenant, principal, decision, denied, "", _canonical(data))
+    return replace(row, hash=_hash_of(row, before.hash))
 
 
 def _line(text: str) -> str:

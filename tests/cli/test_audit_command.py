@@ -59,7 +59,7 @@ def test_it_verifies_and_accepts(call: Call, recorded: Path) -> None:
     assert (ran.code, ran.document["verification"]["problems"][0]["first"]) == (1, 2)
     assert call("audit", "accept", *at).code == 0
     ran = call("audit", "verify", *at)
-    assert (ran.code, ran.out.splitlines()[1]) == (0, "ok\t4 entries, to number 4")
+    assert (ran.code, ran.out) == (0, "ok\t1 entries, to number 4\n")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from random import Random
 
-from research.governance.audit_chain import Verification
+from research.governance.audit import Verification
 from tests.research.governance.audit_making import audited
 
 ROOT = Path(__file__).parents[3]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sqlite3
 import stat
@@ -17,13 +16,13 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
-from research.errors import BusyError, CtxError, NothingFoundError
+from research.errors import BusyError, NothingFoundError
 from research.governance import check_audit
 from research.governance.access import MemoryAccessDecision, Principal, Resource, Ruling
-from research.governance.audit import MOST_REFS, Audit
-from research.governance.audit_chain import AuditFiles, audit_folder
+from research.governance.audit import MOST_REFS, Audit, _End, _genesis, _hash_of, _Head, _write_head, head_file
 from research.index import Index
 from research.store import Catalog, IndexPaths, backup, index_id, restore
+from research.store import governance as rows
 from tests.pace import draws
 from tests.research.governance.audit_killing import kill_recorders
 from tests.research.governance.audit_making import Clock, audited, decision
@@ -81,8 +80,7 @@ def test_an_entry_tells_who_saw_what_and_no_more(audit: Audit, tmp_path: Path) -
     with pytest.raises(NothingFoundError):
         audit.entry("d9")
     assert b"/secret/path" not in IndexPaths(tmp_path / "index").catalog.read_bytes()
-    for file in audit_folder().iterdir():
-        assert stat.S_IMODE(file.stat().st_mode) == 0o600, file
+    assert stat.S_IMODE(head_file(index_id(tmp_path / "index")).stat().st_mode) == 0o600
 
 
 def test_an_entry_is_bounded_whatever_is_asked(audit: Audit) -> None:
@@ -125,12 +123,7 @@ def test_what_cannot_be_recorded_raises(audit: Audit, monkeypatch: pytest.Monkey
         with pytest.raises(BusyError):
             audit.record(decision("d2"), "ask")
         other.execute("ROLLBACK")
-    AuditFiles(index_id(audit._paths.root)).key_file.chmod(0o644)
-    with pytest.raises(CtxError, match="others"):
-        audit.record(decision("d2"), "ask")
-    assert not audit.verify().ok, "a key that others may have seen proves nothing"
-    AuditFiles(index_id(audit._paths.root)).key_file.chmod(0o600)
-    assert audit.verify().ok
+    assert audit.verify().ok, "what was never written is not missing"
     assert [each.decision for each in audit.entries()] == ["d1"]
 
 
@@ -138,7 +131,16 @@ def _lengthened(column: str) -> Callable[[int, int], tuple[str, ...]]:
     return lambda n, m: (f"UPDATE audit SET {column} = {column} || 'x' WHERE seq = {n}",)
 
 
-# Whatever is done to the rows without the key. `n` and `m` are two different entries, the first before the second.
+def _hashed_anew(root: Path) -> None:
+    """As a forger would, who knows how entries are hashed."""
+    with audited(root) as audit, audit._catalog().short_write() as connection:
+        last = _End(0, _genesis(index_id(root)))
+        for row in list(rows.rows_between(connection)):
+            last = _End(row.seq, _hash_of(row, last.hash))
+            connection.execute("UPDATE audit SET hash = ? WHERE seq = ?", (last.hash, last.seq))
+
+
+# Whatever is done to the rows without the head. `n` and `m` are two different entries, the first before the second.
 CHANGES: dict[str, Callable[[int, int], tuple[str, ...]]] = {
     "removed": lambda n, m: (f"DELETE FROM audit WHERE seq = {n}",),
     "some removed": lambda n, m: (f"DELETE FROM audit WHERE seq BETWEEN {n} AND {m}",),
@@ -160,9 +162,9 @@ CHANGES: dict[str, Callable[[int, int], tuple[str, ...]]] = {
     "one for another": lambda n, m: (
         f"UPDATE audit SET entry = (SELECT entry FROM audit a WHERE a.seq = {m}) || ' ' WHERE seq = {n}",
     ),
-    "a mark forged": lambda n, m: (
+    "called accepted": lambda n, m: (
         f"DELETE FROM audit WHERE seq < {n}",
-        f"UPDATE audit SET kind = 'checkpoint', entry = '{{\"through\": {n}, \"entries\": {n}}}' WHERE seq = {n}",
+        f"UPDATE audit SET kind = 'accepted' WHERE seq = {n}",
     ),
     "called a restart": lambda n, m: (
         f"DELETE FROM audit WHERE seq < {n}",
@@ -185,7 +187,7 @@ CHANGES: dict[str, Callable[[int, int], tuple[str, ...]]] = {
 def test_any_change_is_found_and_stays_found(kept: Path, change: str, n: int, m: int, then: bool) -> None:
     if n == m:
         m = n % COUNT + 1
-    catalog, head = IndexPaths(kept).catalog, AuditFiles(index_id(kept)).head_file
+    catalog, head = IndexPaths(kept).catalog, head_file(index_id(kept))
     before = (catalog.read_bytes(), head.read_bytes())
     try:
         _sql(kept, *CHANGES[change](min(n, m), max(n, m)), "PRAGMA wal_checkpoint(TRUNCATE)")
@@ -210,71 +212,64 @@ def test_findings_name_the_entry(kept: Path, tmp_path: Path) -> None:
     assert _problems(root)[1].startswith("entries 10 to 12: missing: the end of the audit was cut off, or an older")
 
 
-def test_a_chain_rewritten_with_another_key(kept: Path, tmp_path: Path) -> None:
+def test_a_chain_hashed_anew_does_not_end_as_the_head_has_it(kept: Path, tmp_path: Path) -> None:
     root = shutil.copytree(kept, tmp_path / "copy")
-    files = AuditFiles(index_id(root))
-    right, head = files.key_file.read_bytes(), files.head_file.read_bytes()
-    files.key_file.unlink()
-    files.head_file.unlink()
-    _sql(root, "DELETE FROM audit")
+    file = head_file(index_id(root))
+    before = file.read_bytes()
+    _sql(root, "UPDATE audit SET principal = 'bob' WHERE seq = 5")
+    _hashed_anew(root)
+    assert _problems(root) == [
+        f"entry {COUNT}: it is not the one that the head knows: the chain was rewritten or added to"
+    ]
     with audited(root) as audit:
-        for number in range(COUNT):
-            audit.record(decision(f"forged{number}"), "ask")
-        assert audit.verify().ok, "with a key of their own"
-    files.key_file.write_bytes(right)
-    assert _problems(root)[0].startswith("its newest entries cannot be verified: the head was damaged, replaced")
-    files.head_file.write_bytes(head)
-    assert f"entries 1 to {COUNT}: it was changed" in _problems(root)[0]
+        audit.record(decision("later"), "ask")
+        assert "the newest entries were not those" in str(audit.verify().problems[0]), (
+            "the next entry does not cover it up"
+        )
+    _sql(root, f"DELETE FROM audit WHERE seq = {COUNT + 1}")
+    _hashed_anew(root)
+    assert _problems(root), "nor does it help to take out the mark"
+    file.write_bytes(before)
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"{}", b'{"seq": 99999999999999999999, "hash": "x", "signature": "y"}', b"\xff"]
+    "content", [b"", b"{}", b'{"begin": 1, "before": [1, "x"], "last": [1e999, "x"]}', b"\xff", None]
 )
-def test_a_replaced_head(tmp_path: Path, content: bytes) -> None:
+def test_a_lost_head(tmp_path: Path, content: bytes | None) -> None:
     root = tmp_path / "index"
     with audited(root) as audit:
         audit.record(decision("d1"), "ask")
-        file = AuditFiles(index_id(root)).head_file
-        file.write_bytes(content)
-        assert "the head was damaged" in _problems(root)[0]
-        assert audit.record(decision("d2"), "ask").seq == 3, "numbers of a false head are not believed"
-        assert "entry 2: here the chain was begun anew" in _problems(root)[0]
-        file.unlink()
-        assert "no head was kept" in _problems(root)[0]
+        file = head_file(index_id(root))
+        if content is None:
+            file.unlink()
+        else:
+            file.write_bytes(content)
+        [problem] = _problems(root)
+        assert "its newest entries cannot be verified: their head is missing or damaged" in problem
+        assert audit.record(decision("d2"), "ask").seq == 3
+        assert _problems(root)[0].startswith("entry 2: here the record went on, because their head is missing")
+        assert audit.accept(OWNER).ok
 
 
-def test_an_older_head_signed_by_us_is_behind_and_fits(tmp_path: Path) -> None:
-    """As a kill between catalog and head leaves it. The head only goes forward."""
+def test_a_death_between_head_and_catalog(tmp_path: Path) -> None:
+    """What was acknowledged to nobody may be there or not; what was, may not go."""
     root = tmp_path / "index"
     with audited(root) as audit:
         audit.record(decision("d1"), "ask")
-        files = AuditFiles(index_id(root))
-        older = files.head_file.read_bytes()
-        audit.record(decision("d2"), "ask")
-        files.head_file.write_bytes(older)
+        with (
+            pytest.raises(ZeroDivisionError),
+            audit._alone() as (file, _),
+            audit._catalog().short_write() as connection,
+        ):
+            before = _End(1, audit.entry("1").hash)
+            _write_head(file, _Head(_End(0, _genesis(index_id(root))), before, _End(2, "0" * 64)))
+            connection.execute("DELETE FROM meta")
+            raise ZeroDivisionError
         assert audit.verify().ok
-        assert audit.record(decision("d3"), "ask").seq == 3
-        assert audit.verify().head == 3
-
-
-def test_a_lost_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    root = tmp_path / "index"
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))  # for the key is that of all indexes
-    with audited(root) as audit:
-        audit.record(decision("d1"), "ask")
-        key = AuditFiles(index_id(root)).key_file
-        kept_key = key.read_bytes()
-        key.unlink()
-        assert _problems(root) == [f"the audit cannot be verified: its key {key} is missing"]
-        audit.record(decision("d2"), "ask")
-        assert [problem.partition(",")[0] for problem in _problems(root)] == [
-            "entry 1: it was changed",
-            "entry 2: here the chain was begun anew",
-        ]
-        assert key.read_bytes() != kept_key
-        key.write_text("no key")
-        with pytest.raises(CtxError, match="holds no key"):
-            audit.record(decision("d3"), "ask")
+        assert audit.record(decision("d2"), "ask").seq == 2
+        assert audit.verify().ok
+    _sql(root, "DELETE FROM audit WHERE seq = 2")
+    assert _problems(root)
 
 
 def test_a_restored_backup(tmp_path: Path) -> None:
@@ -295,44 +290,36 @@ def test_a_restored_backup(tmp_path: Path) -> None:
         assert audit.accept(OWNER).ok
         assert [each.kind for each in audit.entries(limit=3)] == ["accepted", "access", "restart"]
         assert audit.entries(limit=1)[0].principal == "me"
-        [known] = audit.verify().accepted
-        assert "entries 4 to 4 are not there" in known.what
-    _sql(root, "DELETE FROM audit WHERE seq = 3")
-    assert _problems(root), "more than was accepted"
+        audit.record(decision("then"), "ask")
+        assert audit.verify().ok
+    _sql(root, "UPDATE audit SET principal = 'bob' WHERE seq = 8")
+    assert _problems(root), "what comes after is held as before"
     restore(IndexPaths(tmp_path / "elsewhere"), file)
     assert any("copied or restored here" in problem for problem in _problems(tmp_path / "elsewhere"))
     with audited(tmp_path / "elsewhere") as audit:
         assert audit.accept(OWNER).ok
-        assert audit.record(decision("here"), "ask").seq == 6
+        assert audit.record(decision("here"), "ask").seq == 5
         assert audit.verify().ok
-    _sql(tmp_path / "elsewhere", "UPDATE audit SET principal = 'bob' WHERE seq = 2")
-    assert _problems(tmp_path / "elsewhere"), "accepted as they were, not as they become"
 
 
-def test_old_entries_leave_a_checkpoint(tmp_path: Path) -> None:
+def test_old_entries_are_removed_and_the_rest_holds(tmp_path: Path) -> None:
     root, clock = tmp_path / "index", Clock()
     with audited(root, clock, days=10) as audit:
         for day in range(15):
             audit.record(decision(f"d{day}"), "ask")
             clock.now += timedelta(days=1)
         found = audit.verify()
-        assert (found.ok, found.removed, found.first, found.last, found.head) == (True, 4, 4, 15, 15)
-        clock.now += timedelta(days=8)
-        audit.record(decision("later"), "ask")
-        found = audit.verify()
-        assert (found.ok, found.removed, found.entries) == (True, 13, 4)
-        mark = audit.entries()[-1]
-        assert (mark.kind, mark.denied, json.loads(mark.note)["entries"]) == ("checkpoint", 13, 13)
-        assert audit.verify(newest=2).ok
+        assert (found.ok, found.entries, found.first, found.last, found.head) == (True, 11, 5, 15, 15)
+        assert audit.verify(newest=2).entries == 2
         clock.now += timedelta(days=100)
         audit.record(decision("much later"), "ask")
-        assert [each.kind for each in audit.entries()] == ["access", "checkpoint"]
-        assert audit.verify().removed == 16
-    _sql(root, "UPDATE audit SET entry = replace(entry, '\"entries\":16', '\"entries\":17')")
-    assert _problems(root)[0].startswith("entry 16: it is no checkpoint of this chain")
+        assert (audit.verify().ok, [each.seq for each in audit.entries()]) == (True, [16])
+        audit.record(decision("then"), "ask")
+    _sql(root, "DELETE FROM audit WHERE seq = 16")
+    assert _problems(root) == ["entry 17: what stood before it is missing, from 16 on"]
 
 
-def test_a_checkpoint_covers_nothing_up(tmp_path: Path) -> None:
+def test_what_does_not_hold_is_not_removed(tmp_path: Path) -> None:
     root, clock = tmp_path / "index", Clock()
     with audited(root, clock, days=10) as audit:
         for number in range(4):
@@ -340,7 +327,10 @@ def test_a_checkpoint_covers_nothing_up(tmp_path: Path) -> None:
         _sql(root, "DELETE FROM audit WHERE seq = 2")
         clock.now += timedelta(days=30)
         audit.record(decision("later"), "ask")
-    assert _problems(root) == ["entry 4: 1 problems were known in what was removed before it"]
+        assert _problems(root) == ["entry 3: what stood before it is missing, from 2 on"]
+        assert audit.accept(OWNER).ok
+        audit.record(decision("and then"), "ask")
+        assert [each.seq for each in audit.entries()] == [7, 6, 5]
 
 
 def test_the_doctor_looks_at_the_newest(tmp_path: Path) -> None:
