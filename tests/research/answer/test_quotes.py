@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from research.answer.quotes import MOST, differing_figures, quotes_from
+from research.context import signals_of
 from research.index import Index
 from research.models import Item, Passage, Ref
 
@@ -26,7 +27,8 @@ def page(
 ) -> Item:
     spans = [(text.index(each), text.index(each) + len(each)) for each in wanted]
     passages = tuple(Passage(text[a:b], s, None, a, b) for (a, b), s in zip(spans, scores, strict=False))
-    return Item(Ref("page", "0" * 16, part), "", text, score, raw_score=score, passages=passages)
+    signals = tuple(signals_of(text))
+    return Item(Ref("page", "0" * 16, part), "", text, score, raw_score=score, passages=passages, signals=signals)
 
 
 def quotes(*items: Item) -> list[tuple[int, str]]:
