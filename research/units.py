@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from research.text import SENTENCE_BREAK
 
-RULES = 2
+RULES = 3
 """The version of the rules below. Units that other rules have found are found anew when they are read."""
 
 
@@ -53,8 +53,10 @@ _ITEM = re.compile(r"[ \t]*(?:[-*+•◦▪‣·–][ \t]+|\(?(?:\d{1,2}|[A-Za-z
 _CAPTION = re.compile(r"\W{0,3}(?:tab(?:le|elle|leau|la|ella|ela|el|\.)?|表)\s?[\dIVX]", re.IGNORECASE)
 _VALUE = re.compile(r"\d")
 _YEAR = re.compile(r"\b(?:1[89]|20)\d\d\b")
-# Years, marks of footnotes, and the days of dates: "December 31,", "31. Dezember".
-_NO_VALUE = re.compile(rf"{_YEAR.pattern}|\(\d\)|\b[^\W\d_]{{3,}}\.? \d{{1,2}}\b|\b\d{{1,2}}\.? [^\W\d_]{{3,}}")
+# Years, marks of footnotes ("(1)", "Operational1,2"), quarters, and the days of dates: "December 31,", "31. Dezember".
+_NO_VALUE = re.compile(
+    rf"{_YEAR.pattern}|\(\d\)|\b[^\W\d_]{{3,}}\.? \d{{1,2}}\b|\b\d{{1,2}}\.? [^\W\d_]{{3,}}|\b[^\W\d_]+\d(?:,\d)*\b"
+)
 _VALUE_CELL = re.compile(rf"[\s$€£¥(]*(?!{_YEAR.pattern})(?:\d[\d.,’' ]*|[–—-])[\s%)]*")
 _FIGURE = re.compile(r"\d(?:[\d.,’' ]*\d)?|(?<![\w–—-])[–—-](?![\w–—-])")
 
@@ -244,8 +246,8 @@ def _blocks(markdown: str) -> Iterator[list[_Line]]:
 
 
 def _kind(line: str, text: str) -> str:
-    if text[0] == "#" and _HEADING.match(line):
-        return "heading"
+    if text[0] == "#" and _HEADING.match(line) and not any(map(_VALUE_CELL.fullmatch, text.split(" | ")[1:])):
+        return "heading"  # and not a row: "# Samples | 10,112"
     if "|" in text and not text.strip("|:- \t"):
         return "rule"  # between a table's header and its rows
     cells = text.count(" | ")
@@ -341,7 +343,7 @@ def _with_tables(markdown: str, units: list[Unit]) -> list[Unit]:
         block = list(group)
         rows = [unit for unit in block if unit.kind == "row"]
         if len(rows) < len(block) and any(unit.kind == "rule" for unit in block):
-            table.name_columns(_above_rule(block))
+            table.name_columns(_above_rule(markdown, block))
             table.take(block)
         elif rows and not any(_has_values(_text(markdown, unit)) for unit in rows):
             table.name_columns(_above_words(markdown, rows))
@@ -395,7 +397,7 @@ class _Table:
             self._add_row(unit, len(values_of(text)))
             return
         if unit.kind == "row" or (unit.kind == "line" and _is_period(text)):
-            if self._naming and self.units[-1] is not self._naming[-1]:
+            if self._naming and not self._goes_on(unit):
                 self._naming = []
             self._naming = [*self._naming, unit][-_MOST_HEADER_ROWS:]
         elif unit.kind == "heading" or unit.end - unit.start > _SHORT:
@@ -404,6 +406,11 @@ class _Table:
             else:
                 self._close()
         self.units.append(unit)
+
+    def _goes_on(self, unit: Unit) -> bool:
+        """Whether only short lines of its block, pieces of columns' names, part a unit from what has named columns."""
+        before = takewhile(lambda other: other is not self._naming[-1], reversed(self.units))
+        return all(other.kind == "line" and other.block == unit.block for other in before)
 
     def name_columns(self, rows: Sequence[Unit]) -> None:
         """Take these rows of the block that follows as the header."""
@@ -431,11 +438,19 @@ class _Table:
             self._begin()
         elif self._doubtful and values not in self._columns:
             self._close()
-        if self._title is None:
+        if self._title is None and self._header is None:
             self._title = self._above()
         self._doubtful = False
         self._columns.add(values)
+        at = len(self.units) - 1
+        while self._header and self._parts(self.units[at], unit):  # what parts the rows stands under the header as well
+            self.units[at] = self.units[at]._replace(header=self._header, title=self._title)
+            at -= 1
         self.units.append(unit._replace(header=self._header, title=self._title))
+
+    def _parts(self, line: Unit, row: Unit) -> bool:
+        free = line.kind == "line" and line.header is None and line.block == row.block
+        return free and self._header is not None and self._header[1] <= line.start
 
     def _begin(self) -> None:
         """Begin the rows under what has named columns so far."""
@@ -481,9 +496,12 @@ def _is_period(line: str) -> bool:
     return _YEAR.search(line) is not None and len(line) <= _SHORT and not _has_values(line)
 
 
-def _above_rule(block: Sequence[Unit]) -> list[Unit]:
+def _above_rule(markdown: str, block: Sequence[Unit]) -> list[Unit]:
+    """The rows above the rule, but not a name with its value, which a table without a header has there."""
     rule = next(at for at, unit in enumerate(block) if unit.kind == "rule")
-    return [unit for unit in block[:rule] if unit.kind == "row"][-_MOST_HEADER_ROWS:]
+    rows = [unit for unit in block[:rule] if unit.kind == "row"][-_MOST_HEADER_ROWS:]
+    texts = [_text(markdown, unit).strip("| ") for unit in rows]
+    return [] if texts and all(text.count(" | ") == 1 and _has_values(text) for text in texts) else rows
 
 
 def _above_words(markdown: str, rows: Sequence[Unit]) -> list[Unit]:

@@ -201,6 +201,7 @@ def has_misspelt(name: str, text: str) -> bool:
 MOST = 3
 ROOM = 400  # characters of a quote with its neighbours
 CODE_ROOM = 800  # and with the code that it leads to
+_NEAR = 3  # rows above at most, for the line that names their part of a table
 _FEWEST_WORDS = 3  # of a further one without a number
 _AS_GOOD = 0.65  # of the best one's score, for a further one
 _PAGE = 0.35  # what its page counts beside the score of a passage
@@ -333,11 +334,12 @@ def _unit_at(units: Sequence[Unit], place: int) -> Unit | None:
 
 def _grown(page: Item, passage: Passage, citation: int, taken: list[_Span]) -> tuple[int, int]:
     """The passage with the units after and before it, as far as there is room, no heading parts them, and none is part
-    of another quote; of what is no page, those of its paragraph. `taken` is added to."""
+    of another quote; of what is no page, those of its paragraph. A row begins at the line that names its part of the
+    table, if that is near. `taken` is added to."""
     units, start, end = page.units, passage.start, passage.end
     row = _unit_at(units, start)
-    above = [span[1] for span in (row.title, row.header) if span is not None and span[1] <= start] if row else []
-    top = max(above, default=0)
+    spans = (row.title, row.header) if row else ()
+    top = max((span[1] for span in spans if span is not None and span[1] <= start), default=0)
     others = [(first, last) for number, first, last in taken if number == citation and (first, last) != (start, end)]
 
     def has_room(unit: Unit) -> bool:
@@ -351,6 +353,10 @@ def _grown(page: Item, passage: Passage, citation: int, taken: list[_Span]) -> t
 
     after = bisect_right(units, end - 1, key=lambda unit: unit.start)
     before = bisect_right(units, start, key=lambda unit: unit.start) - 2
+    above = units[max(0, before + 1 - _NEAR) : before + 1] if row is not None and row.header is not None else []
+    part = max((at for at, unit in enumerate(above) if unit.kind == "line" and unit.header is not None), default=_NEAR)
+    if above[part:] and all(has_room(unit) and may_join(unit) for unit in above[part:]):
+        start, before = above[part].start, before - len(above[part:])
     while True:
         if after < len(units) and has_room(units[after]) and may_join(units[after]):
             end, after = units[after].end, after + 1

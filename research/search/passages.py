@@ -71,6 +71,8 @@ _LISTED = 6  # rows of a table of contents, at least
 _MOST_PAGES = 9999
 # What is left of something is another thing, and full-text search leaves such words out.
 _REST = re.compile(r"\b(?:others?|non|excluding|übrige|sonstige|autres?|otros?|otras?|altri|altre|overige)\b", re.I)
+# Tables of a part of the company, beside those of all of it.
+_PART = re.compile(r"\b(?:obligors?|guarant(?:or|ee)s?|parent company|pro forma|discontinued|held for sale)\b", re.I)
 _ASIDE = re.compile(r"\([^()]*\)")  # "(millions)", "(note 5)": not what a row is called
 _NUMBERS = re.compile(r"\d+(?:[.,]\d+)*")
 
@@ -106,6 +108,7 @@ class WantedWords:
         self._said_words = said
         self._usual = sum(weights.values()) / max(1, len(weights))
         self._rest = _REST.search(question) is not None
+        self.of_a_part = _PART.search(question) is not None
         self._rows: dict[str, tuple[float, float]] = {}
         self.given = frozenset(_NUMBERS.findall(question))  # numbers that are no answer
         self._numbered = self.years | {number for number in self.given if len(number) > 1}
@@ -201,6 +204,7 @@ class PageEvidence:
         self._cosines = self._rough(chunks)
         self._context = self._above()
         self._listing = _listing(text, units)
+        self._parts = {index for index, unit in enumerate(units) if unit.kind == "line" and unit.header is not None}
         self._labels = [0.0] * len(units)
         called: dict[str, list[int]] = {}
         for index, unit in enumerate(units):
@@ -267,6 +271,7 @@ class PageEvidence:
                 last, following = ends[-1], units[ends[-1] + 1]
                 joined = following.block == unit.block or opens[last]
                 apart = following.kind == "heading" or self._labels[last + 1] > _SAID or last + 1 in self._listing
+                apart = apart or (last + 1 in self._parts and last not in self._parts)
                 if apart or not joined or following.end - unit.start > _LONGEST:
                     break
                 ends.append(last + 1)
@@ -302,7 +307,7 @@ class PageEvidence:
         return score - _HEADING * names_only
 
     def _label(self, index: int) -> float:
-        """How well a row is what is asked for; half as well, if its table is of other years."""
+        """How well a row is what is asked for; half as well, if its table is of other years or of a part of it all."""
         row = self.units[index]
         said, known = self._wanted.label(self.text[row.start : row.end])
         if said:
@@ -311,6 +316,8 @@ class PageEvidence:
             if row.title is not None and self._wanted.is_about(self.text[slice(*row.title)]):
                 said += _TITLE
         label = max(said, known)
+        if row.title is not None and not self._wanted.of_a_part and _PART.search(self.text, *row.title):
+            label /= 2
         if label and self._wanted.years:
             spans = [span for span in (row.title, row.header, (row.start, row.end)) if span is not None]
             years = {year for start, end in spans for year in YEAR.findall(self.text, start, end)}

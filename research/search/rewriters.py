@@ -129,8 +129,9 @@ FORM_HINTS = ("answer", "round", "respon", "reply", "state that", "state so", "s
 FINANCE_HINTS = (
     "margin", "profit", "ebit", "ratio", "turn", "inventory", "payable", "outstanding", "cash", "asset", "equity",
     "capital", "debt", "liabilities", "interest", "tax", "capex", "pp&e", "payout", "revenue",
-    "DSO", "DPO", "ROA", "ROE", "ROIC", "ROCE", "FCF", "PPE", "PPNE", "COGS",
-    "top line", "bottom line",
+    "DSO", "DPO", "ROA", "ROE", "ROIC", "ROCE", "FCF", "PPE", "PPNE", "COGS", "EPS",
+    "top line", "bottom line", "r&d", "sg&a", "overhead", "dividend", "buyback", "buy back", "bought back",
+    "repurchase", "headcount", "workforce", "staff", "total sales",
 )  # fmt: skip
 
 
