@@ -106,6 +106,34 @@ def test_a_header_holds_over_section_lines_and_headings_of_one_table() -> None:
         assert STATEMENT[slice(*row.title)].endswith("(In millions, except par value)")
 
 
+SALES = """# SEGMENT SALES
+
+Q2 | % Change
+Adjusted
+($ in Millions) | 2023 | 2022 | Operational1,2
+Operational1,3
+ONCOLOGY
+US | 2,069 | 1,679 | 23.2
+DARZALEX
+WW | 2,431 | 1,986 | 22.4
+# Employees | 10,112 | 3,160 | 1.0
+"""
+
+
+def test_lines_that_part_the_rows_stand_under_their_header_and_marks_of_footnotes_are_no_values() -> None:
+    under = {SALES[unit.start : unit.end].partition(" | ")[0]: unit for unit in split(SALES) if unit.header}
+    assert list(under) == ["Operational1,3", "ONCOLOGY", "US", "DARZALEX", "WW", "# Employees"]
+    (header,), (title,) = {unit.header for unit in under.values()}, {unit.title for unit in under.values()}
+    assert header is not None
+    assert title is not None
+    assert SALES[slice(*header)].splitlines()[::2] == [
+        "Q2 | % Change",
+        "($ in Millions) | 2023 | 2022 | Operational1,2",
+    ]
+    assert SALES[slice(*title)] == "# SEGMENT SALES"
+    assert split("| Width | 325 mm |\n| --- | --- |\n| Weight | 32 kg |\n")[-1].header is None
+
+
 def test_rows_of_another_shape_below_a_heading_have_not_its_header() -> None:
     page = f"{STATEMENT}\n#### Stores\n\nOhio | 12 | 14 | 16 | 18\n"
     assert split(page)[-1].header is None

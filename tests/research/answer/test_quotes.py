@@ -97,6 +97,16 @@ def test_a_row_has_its_header_beside_it() -> None:
     assert quote.text[slice(*quote.marked)] == "| Chile | 19 | 59 |"
 
 
+def test_a_row_begins_at_the_line_that_names_its_part_of_the_table() -> None:
+    rows = "".join(f"Other drug {n} | {n},431 | {n},986\n" for n in range(1, 20))
+    item = page(
+        f"Sales | 2023 | 2022\nCARVYKTI\nWW | 117 | 24\nDARZALEX\nUS | 1,322 | 9\nWW | 2,431 | 7\n{rows}",
+        "WW | 2,431 | 7",
+    )
+    ((_, text),) = quotes(item)
+    assert text.startswith("DARZALEX\nUS | 1,322 | 9\nWW | 2,431 | 7\nOther")
+
+
 def test_a_quote_grows_to_its_neighbours_and_never_over_a_heading() -> None:
     text = "Before it.\n\n# Fees\n\nThe fee is three euros. Children pay half.\n\n# Hours\n\nOpen at nine."
     item = page(text, "The fee is three euros.")
