@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         owner_principal,
     )
     from research.governance.audit import Audit, Verification, check_audit
-    from research.governance.enforce import PolicyAccess
+    from research.governance.enforce import PolicyAccess, record_access
     from research.governance.findings import Placeholders
     from research.governance.keys import find_keys
     from research.governance.labels import Label, Labels, Proposal, mark_of, resources_of
@@ -57,7 +57,7 @@ else:
                 "has_policies owner_principal"
             ),
             "audit": "Audit Verification check_audit",
-            "enforce": "PolicyAccess",
+            "enforce": "PolicyAccess record_access",
             "findings": "Placeholders",
             "keys": "find_keys",
             "labels": "Label Labels Proposal mark_of resources_of",

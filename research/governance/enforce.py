@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from research.store import Catalog, Reader, StoredItem
 
 T = TypeVar("T")
-Audit = Callable[[MemoryAccessDecision, str], None]
+Audit = Callable[[MemoryAccessDecision, str], object]
 
 # Of the metadata of an item: names of things, which no redactor need look at, and the strings that are left of one that
 # is withheld.
@@ -162,13 +162,7 @@ class PolicyAccess:
                 self._recorder.count("policy_rulings", count, effect=effect)
         if decision.problem:
             self._recorder.count("policy_failed", 1)
-        try:
-            (audit or self._audit)(decision, purpose)
-        except Exception as error:  # noqa: BLE001  what is not recorded is not given out, whatever the reason
-            log_failure("governance", "an access could not be recorded", error)
-            raise CtxError(
-                "access could not be recorded, so nothing is released", hint="see: ctx audit verify"
-            ) from None
+        record_access(audit or self._audit, decision, purpose)
         return decision
 
     def asking(self, question: Question) -> Question:
@@ -203,6 +197,18 @@ class PolicyAccess:
         with self._catalog().snapshot() as reader:
             named = redactor_of(self._settings, reader=reader)
         return Chain(named, BaseRedactor("pii", allow=self._settings.redact_allow))
+
+
+def record_access(audit: Audit, decision: MemoryAccessDecision, purpose: str) -> None:
+    """Record a decision. Raises CtxError where that fails: nothing of it may be given out."""
+    try:
+        audit(decision, purpose)
+    except Exception as error:  # noqa: BLE001  what is not recorded is not given out, whatever the reason
+        log_failure("governance", "an access could not be recorded", error)
+        why = error.message if isinstance(error, CtxError) else type(error).__name__
+        raise CtxError(
+            f"access could not be recorded, so nothing is released: {why}", hint="see: ctx audit verify"
+        ) from None
 
 
 class _Looking:

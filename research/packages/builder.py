@@ -15,12 +15,19 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from research.context import CitedItems, Fitted, fit_items
-from research.errors import CtxError
 from research.filters import read_time
-from research.governance import AllowAll, MemoryAccessDecision, Principal, Resource, Ruling, resources_of
+from research.governance import (
+    AllowAll,
+    MemoryAccessDecision,
+    Principal,
+    Resource,
+    Ruling,
+    record_access,
+    resources_of,
+)
 from research.models import REDACTED, REFERENCE_ONLY, Item, page_link
 from research.packages import ranking, retrieval
-from research.packages.ranking import Candidate, Ranked
+from research.packages.ranking import Candidate
 from research.packages.request import (
     ContextBuildRequest,
     ContextPackage,
@@ -30,123 +37,20 @@ from research.packages.request import (
     PinnedOut,
     Projection,
 )
-from research.packages.retrieval import Answer, Retrieve, answer_of
-from research.parallel import Call, Workers
+from research.packages.retrieval import Answer, answer_of
+from research.parallel import Call
 from research.settings import FLOOR
 from research.store import uses_of
 
 if TYPE_CHECKING:
     from research.governance import PolicyAccess
     from research.index import Index
-    from research.store import Catalog, Reader
+    from research.store import Reader
 
 PURPOSE = "package"
 OWNER_RULE = "owner"
 
-Audit = Callable[[MemoryAccessDecision, str], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Governed:
-    """A source as it may be shown. `redacted`: what its text is, is what a redactor left; `text`: there is any."""
-
-    ranked: Ranked
-    redacted: bool = False
-    text: bool = True
-    classification: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Decided:
-    """What may be shown, in order, and the decision. `nothing`: whoever asks may see nothing of the index."""
-
-    allowed: list[Governed]
-    decision: MemoryAccessDecision
-    nothing: bool = False
-
-
-class Governor:
-    """Decides for one principal."""
-
-    def __init__(
-        self,
-        principal: Principal,
-        access: AllowAll | PolicyAccess,
-        catalog: Callable[[], Catalog],
-        audit: Audit,
-        default: str = "Internal",
-    ) -> None:
-        """`catalog` is all of it; `default`: the classification of what nobody has classified."""
-        self.principal = principal
-        self._access = access
-        self._catalog = catalog
-        self._audit = audit
-        self._default = default
-        self._workers = Workers("ctx-package-audit")
-        self._recording: list[Call[None]] = []
-
-    @property
-    def revision(self) -> str:
-        """Changes whenever the policy does."""
-        return OWNER_RULE if isinstance(self._access, AllowAll) else self._access.revision
-
-    def recorded(self, decision: MemoryAccessDecision, purpose: str) -> None:
-        """Into the audit, while the package is built; `settle` waits for it."""
-        self._recording.append(self._workers.start(lambda: self._audit(decision, purpose)))
-
-    def settle(self) -> None:
-        """Nothing may be released before this. Raises if a decision could not be recorded."""
-        try:
-            for each in self._recording:
-                each.wait().result()
-        except Exception as error:  # noqa: BLE001  what is not recorded is not given out, whatever the reason
-            from research.observe import log_failure
-
-            log_failure("governance", "an access could not be recorded", error)
-            told = error.message if isinstance(error, CtxError) else type(error).__name__
-            raise CtxError(
-                f"access could not be recorded, so nothing is released: {told}", hint="see: ctx audit verify"
-            ) from None
-
-    def resources(self, reader: Reader, refs: Sequence[str]) -> Sequence[Resource]:
-        """What these are to a policy, in their order; by all that is known of them."""
-        if not reader.masks.view:
-            return resources_of(reader, refs, self.principal, default=self._default)
-        with self._catalog().snapshot() as whole:
-            return resources_of(whole, refs, self.principal, default=self._default)
-
-    def govern(self, reader: Reader, ranked: Sequence[Ranked]) -> Decided:
-        """Nothing of it may be given out before `settle`."""
-        if isinstance(self._access, AllowAll):
-            return self._as_owner(reader, ranked)
-        refs, labels = [each.candidate.ref for each in ranked], reader.masks.labels
-        decision = self._access.decided(refs, PURPOSE, audit=self.recorded)
-        classes = {each.ref: each.resource.classification for each in decision.rulings}
-        allowed = [
-            Governed(
-                each,
-                redacted=each.candidate.ref in labels,
-                text=labels.get(each.candidate.ref) != REFERENCE_ONLY,
-                classification=classes[each.candidate.ref],
-            )
-            for each in ranked
-        ]
-        return Decided(allowed, decision, reader.masks.nothing)
-
-    def _as_owner(self, reader: Reader, ranked: Sequence[Ranked]) -> Decided:
-        resources = self.resources(reader, [each.candidate.ref for each in ranked])
-        decision = MemoryAccessDecision(
-            id=uuid.uuid4().hex,
-            principal=self.principal,
-            action="read",
-            rulings=tuple(Ruling(each, "allow", (OWNER_RULE,)) for each in resources),
-            policy=OWNER_RULE,
-            decided_at=datetime.now(UTC).isoformat(),
-            policies=(OWNER_RULE,),
-        )
-        self.recorded(decision, PURPOSE)
-        classes = {each.ref: each.classification for each in resources}
-        return Decided([Governed(each, classification=classes[each.candidate.ref]) for each in ranked], decision)
+Audit = Callable[[MemoryAccessDecision, str], object]
 
 
 def link_of(item: Item) -> str:
@@ -174,40 +78,28 @@ class Built:
     """A package, and what its record needs besides it."""
 
     package: ContextPackage
-    refs: list[str]  # of everything whose text it holds
     decision: MemoryAccessDecision
     projection: Mapping[str, Any] = field(default_factory=dict)  # the graph's, if there is one
 
 
-@dataclass(frozen=True, slots=True)
-class Ids:
-    """What a package is linked to."""
-
-    package: str
-    request: str
-    trace: str
-    projection: str = ""
+def revision_of(access: AllowAll | PolicyAccess) -> str:
+    """Return another text whenever the policy changes."""
+    return OWNER_RULE if isinstance(access, AllowAll) else access.revision
 
 
 class PackageBuilder:
     """Builds packages of one index, for one principal. Cheap to make."""
 
-    def __init__(
-        self,
-        index: Index,
-        principal: Principal,
-        governor: Governor,
-        *,
-        now: Callable[[], datetime] | None = None,
-    ) -> None:
+    def __init__(self, index: Index, principal: Principal, audit: Audit, now: Callable[[], datetime]) -> None:
         self.index = index
         self.principal = principal
-        self.governor = governor
-        self._now = now or (lambda: datetime.now(UTC))
+        self._audit = audit
+        self._now = now
 
-    def build(self, request: ContextBuildRequest, ids: Ids, fitting: Fitting = None) -> Built:
+    def build(self, request: ContextBuildRequest, package_id: str, fitting: Fitting = None) -> Built:
+        """Build a package for a request that has its id and trace."""
         with self._timed("package_retrieve"):
-            answers = self._retrieve(request, ids)
+            answers = self._retrieve(request)
         with self.index.catalog.snapshot() as reader:
             pinned, loaded = self._pinned(reader, request)
             fused = ranking.fuse([loaded, *(answer.candidates for answer in answers.values())])
@@ -215,55 +107,98 @@ class PackageBuilder:
             with self._timed("package_rank"):
                 ranked, outside = self._ranked(reader, request, found)
             with self._timed("package_govern"):
-                decided = self.governor.govern(reader, ranked)
-            pins = sum(each.ranked.candidate.pinned for each in decided.allowed)
-            allowed = decided.allowed[: max(request.retrieval.limits.sources, pins)]
+                decision = self._govern(reader, ranked)
+            pins = sum(each.pinned for each in ranked)
+            allowed = ranked[: max(request.retrieval.limits.sources, pins)]
             items = self._with_passages(reader, request, allowed)
+            nothing = reader.masks.nothing
         shown = {str(item.ref): each for each, item in zip(allowed, items, strict=True)}
+        graph = answers.get("graph", Answer())
 
         def within(tokens: int) -> ContextPackage:
             fitted = fit_items(items, tokens, PackageItems(), self.index.counter)
             placed = [shown[str(item.ref)] for item in fitted.items]
-            pinned_out = _pinned_out(pinned, {each.ranked.candidate.ref for each in placed})
-            excluded = Excluded(budget=len(decided.allowed) - len(placed), outside=outside)
-            package = self._assembled(request, ids, answers, fitted, placed, decided)
-            return package.model_copy(update={"pinned_out": pinned_out, "excluded": excluded})
+            now = self._now()
+            return ContextPackage(
+                context_package_id=package_id,
+                context_build_request_id=request.id or "",
+                task_id=request.task_id or "",
+                trace_id=request.trace_id or "",
+                policy_decision_id=decision.id,
+                graph_projection_id=graph.projection,
+                intent=request.intent,
+                sources=[
+                    _source(number, each, item, cost)
+                    for number, (each, item, cost) in enumerate(zip(placed, fitted.items, fitted.costs, strict=True), 1)
+                ],
+                pinned_out=_pinned_out(pinned, {each.ref for each in placed}),
+                excluded=Excluded(budget=len(ranked) - len(placed), outside=outside),
+                token_budget=request.token_budget,
+                tokens_used=fitted.tokens,
+                coverage=_coverage(request, answers, fitted, decision, empty=not ranked and not nothing),
+                denied=nothing,
+                created_at=now.isoformat(),
+                expires_at=_expiry(now, request.ttl_seconds, placed).isoformat(),
+                content=fitted.text,
+            )
 
         with self._timed("package_fit"):
             package = fitting(within) if fitting else within(request.token_budget)
-        with self._timed("package_audit"):
-            self.governor.settle()
-        graph = answers.get("graph", Answer())
-        return Built(package, [source.ref for source in package.sources], decided.decision, graph.told)
+        return Built(package, decision, graph.told)
 
-    def _retrieve(self, request: ContextBuildRequest, ids: Ids) -> dict[str, Answer]:
+    def resources(self, reader: Reader, refs: Sequence[str]) -> Sequence[Resource]:
+        """Return what these are to a policy, in their order; by all that is known of them."""
+        default = self.index.settings.default_classification
+        if not reader.masks.view:
+            return resources_of(reader, refs, self.principal, default=default)
+        with self.index.unrestricted().catalog.snapshot() as whole:
+            return resources_of(whole, refs, self.principal, default=default)
+
+    def _govern(self, reader: Reader, ranked: Sequence[Candidate]) -> MemoryAccessDecision:
+        """Note how each may be shown, and return the decision, once it is on record."""
+        refs, access, labels = [each.ref for each in ranked], self.index.access, reader.masks.labels
+        if isinstance(access, AllowAll):
+            decision = MemoryAccessDecision(
+                id=uuid.uuid4().hex,
+                principal=self.principal,
+                action="read",
+                rulings=tuple(Ruling(each, "allow", (OWNER_RULE,)) for each in self.resources(reader, refs)),
+                policy=OWNER_RULE,
+                decided_at=datetime.now(UTC).isoformat(),
+                policies=(OWNER_RULE,),
+            )
+            record_access(self._audit, decision, PURPOSE)
+        else:
+            decision = access.decided(refs, PURPOSE, audit=self._audit)
+        classes = {each.ref: each.resource.classification for each in decision.rulings}
+        for each in ranked:
+            each.redacted, each.text = each.ref in labels, labels.get(each.ref) != REFERENCE_ONLY
+            each.classification = classes[each.ref]
+        return decision
+
+    def _retrieve(self, request: ContextBuildRequest) -> dict[str, Answer]:
         """All side by side; the graph after what it begins with."""
         wanted, tenant = request.retrieval.sources, self.principal.tenant
-        tasks = retrieval.vector_retrievals(self.index, request, self.principal, self.governor.resources)
-        running = {name: self._start(name, task) for name, task in tasks.items()}
+        tasks = retrieval.vector_retrievals(self.index, request, self.principal, self.resources)
         if "metadata" in wanted:
-            found_exactly = partial(retrieval.by_metadata, self.index, request, tenant, self.governor.resources)
-            running["metadata"] = self._start("metadata", found_exactly)
-        answers = {name: self._answer(name, call) for name, call in running.items() if name != "metadata"}
+            tasks["metadata"] = partial(retrieval.by_metadata, self.index, request, tenant, self.resources)
+        running = {name: self.index.workers.start(task, name) for name, task in tasks.items()}
+        last = running.pop("metadata", None)
+        answers = {name: self._answer(name, call) for name, call in running.items()}
         if "graph" in wanted:
             found = [each for answer in answers.values() for each in answer.candidates]
-            nearby = partial(
-                retrieval.by_graph, self.index, request, tenant, request.pinned, found, name=ids.projection
-            )
-            answers["graph"] = self._answer("graph", self._start("graph", nearby))
-        if "metadata" in wanted:
-            answers["metadata"] = self._answer("metadata", running["metadata"])
+            nearby = partial(retrieval.by_graph, self.index, request, tenant, request.pinned, found)
+            answers["graph"] = self._answer("graph", self.index.workers.start(nearby, "graph"))
+        if last is not None:
+            answers["metadata"] = self._answer("metadata", last)
         return answers
-
-    def _start(self, name: str, retrieve: Retrieve) -> Call[Answer]:
-        return self.index.workers.start(retrieve, name)
 
     def _answer(self, name: str, call: Call[Answer]) -> Answer:
         return answer_of(name, call.wait(self.index.settings.source_seconds))
 
     def _pinned(self, reader: Reader, request: ContextBuildRequest) -> tuple[dict[str, list[str]], list[Candidate]]:
-        """Each pinned ref with the refs of today that it stands for, none if it names nothing; and what they name. Of a
-        document the page that fits the intent best has to be there; its others are as good as any that is found."""
+        """Return each pinned ref with the refs of today that it stands for, and what they name. Of a document the page
+        that fits the intent best has to be there; its others are as good as any that is found."""
         meant = ranking.pinned_refs(self.index, reader, request.pinned, request.intent)
         refs = list(dict.fromkeys(ref for several in meant.values() for ref in several))
         loaded = ranking.load(self.index, reader, refs, self.principal.tenant)
@@ -276,58 +211,24 @@ class PackageBuilder:
 
     def _ranked(
         self, reader: Reader, request: ContextBuildRequest, found: Sequence[Candidate]
-    ) -> tuple[list[Ranked], int]:
-        """Best first, and how many were found that the graph or the metadata brought from outside of the scope."""
+    ) -> tuple[list[Candidate], int]:
+        """Return the best first, and how many the graph or the metadata brought from outside of the scope."""
         uses = uses_of(reader, self.principal.tenant, [each.ref for each in found])
         ranked = ranking.rank(found, request.retrieval.weights.over(self.index.settings), uses, self._now())
-        pinned = [each for each in ranked if each.candidate.pinned]
-        rest = [each for each in ranked if not each.candidate.pinned]
-        refs = [each.candidate.ref for each in rest]
-        within = retrieval.within_scope(reader, request.scope, refs, self.governor.resources)
-        inside = [each for each in rest if each.candidate.ref in within]
+        pinned = [each for each in ranked if each.pinned]
+        rest = ranked[len(pinned) :]
+        within = retrieval.within_scope(reader, request.scope, [each.ref for each in rest], self.resources)
+        inside = [each for each in rest if each.ref in within]
         return [*pinned, *inside[:MOST_CANDIDATES]], len(rest) - len(inside)
 
-    def _with_passages(self, reader: Reader, request: ContextBuildRequest, allowed: Sequence[Governed]) -> list[Item]:
-        """What may be shown, with the passages that fit the intent; what is masked has none that could be pointed
-        at."""
-        items = [each.ranked.candidate.item for each in allowed]
-        open_ones = [item for each, item in zip(allowed, items, strict=True) if each.text and not each.redacted]
+    def _with_passages(self, reader: Reader, request: ContextBuildRequest, allowed: Sequence[Candidate]) -> list[Item]:
+        """Return what may be shown, with the passages that fit the intent; what is masked has none that could be
+        pointed at."""
         question = self.index.scoped_question(reader, request.intent)
+        open_ones = [each.item for each in allowed if each.text and not each.redacted]
         with self._timed("package_passages"):
-            found = self.index.with_passages(reader, question, open_ones)
-        looked_at = {str(item.ref): item for item in found}
-        return [looked_at.get(str(item.ref), item) for item in items]
-
-    def _assembled(  # noqa: PLR0917  what was asked, found, fitted and decided
-        self,
-        request: ContextBuildRequest,
-        ids: Ids,
-        answers: Mapping[str, Answer],
-        fitted: Fitted,
-        placed: Sequence[Governed],
-        decided: Decided,
-    ) -> ContextPackage:
-        now = self._now()
-        return ContextPackage(
-            context_package_id=ids.package,
-            context_build_request_id=ids.request,
-            task_id=request.task_id or "",
-            trace_id=ids.trace,
-            policy_decision_id=decided.decision.id,
-            graph_projection_id=answers["graph"].projection if "graph" in answers else "",
-            intent=request.intent,
-            sources=[
-                _source(number, each, item, cost)
-                for number, (each, item, cost) in enumerate(zip(placed, fitted.items, fitted.costs, strict=True), 1)
-            ],
-            token_budget=request.token_budget,
-            tokens_used=fitted.tokens,
-            coverage=_coverage(request, answers, fitted, decided),
-            denied=decided.nothing,
-            created_at=now.isoformat(),
-            expires_at=_expiry(now, request.ttl_seconds, placed).isoformat(),
-            content=fitted.text,
-        )
+            found = {str(item.ref): item for item in self.index.with_passages(reader, question, open_ones)}
+        return [found.get(each.ref, each.item) for each in allowed]
 
     def _timed(self, stage: str) -> AbstractContextManager[None]:
         return self.index.recorder.time(stage)
@@ -343,43 +244,46 @@ class PackageItems(CitedItems):
         return f"{shown}\n(the whole is {item.ref})" if item.cut and REDACTED not in item.labels else shown
 
 
-def _source(number: int, governed: Governed, item: Item, tokens: int) -> ContextSource:
-    ranked = governed.ranked
+def _source(number: int, candidate: Candidate, item: Item, tokens: int) -> ContextSource:
     return ContextSource(
         citation=number,
-        ref=ranked.candidate.ref,
+        ref=candidate.ref,
         kind=item.ref.kind,
         title=item.title,
-        origins=sorted(ranked.candidate.origins),
-        pinned=ranked.candidate.pinned,
-        score=ranked.score,
-        parts=ranked.parts,
+        origins=sorted(candidate.origins),
+        pinned=candidate.pinned,
+        score=candidate.score,
+        parts=candidate.parts,
         tokens=tokens,
-        projection=_projection(governed, item, ranked.candidate.item),
-        classification=governed.classification,
-        link="" if governed.redacted else link_of(item),
+        projection=_projection(candidate, item),
+        classification=candidate.classification,
+        link="" if candidate.redacted else link_of(item),
         suspicious=list(item.signals),
     )
 
 
-def _projection(governed: Governed, shown: Item, whole: Item) -> Projection:
-    if not governed.text:
+def _projection(candidate: Candidate, shown: Item) -> Projection:
+    if not candidate.text:
         return "reference"
-    if governed.redacted:
+    if candidate.redacted:
         return "redacted"
     if not shown.cut:
         return "full"
-    return "passages" if len(shown.text) >= len(whole.text) * _SUMMARY else "summary"
+    return "passages" if len(shown.text) >= len(candidate.item.text) * _SUMMARY else "summary"
 
 
 def _coverage(
-    request: ContextBuildRequest, answers: Mapping[str, Answer], fitted: Fitted, decided: Decided
+    request: ContextBuildRequest,
+    answers: Mapping[str, Answer],
+    fitted: Fitted,
+    decision: MemoryAccessDecision,
+    *,
+    empty: bool,
 ) -> PackageCoverage:
     notes = list(dict.fromkeys(note for answer in answers.values() for note in answer.notes))
-    if decided.decision.problem:
+    if decision.problem:
         notes.append("the policy cannot be used, and so everything is denied; see: ctx policy check")
-    scope = request.scope
-    if not decided.allowed and not decided.nothing and (scope.project is not None or scope.module is not None):
+    if empty and (request.scope.project is not None or request.scope.module is not None):
         notes.append("nothing of this project and module was found")
     if fitted.dropped and not fitted.items:
         notes.append(f"nothing that was found fits into {request.token_budget} tokens")
@@ -390,13 +294,10 @@ def _coverage(
     )
 
 
-def _expiry(now: datetime, seconds: int, placed: Sequence[Governed]) -> datetime:
+def _expiry(now: datetime, seconds: int, placed: Sequence[Candidate]) -> datetime:
     """When its time is over, or that of a memory in it, whichever is first."""
-    ends = [now + timedelta(seconds=seconds)]
-    for each in placed:
-        end = read_time(each.ranked.candidate.expires_at or "")
-        ends += [] if end is None else [end]
-    return min(ends)
+    ends = (read_time(each.expires_at or "") for each in placed)
+    return min([now + timedelta(seconds=seconds), *(end for end in ends if end is not None)])
 
 
 def _pinned_out(pinned: Mapping[str, Sequence[str]], shown: set[str]) -> list[PinnedOut]:
@@ -408,7 +309,3 @@ def _pinned_out(pinned: Mapping[str, Sequence[str]], shown: set[str]) -> list[Pi
         elif not any(each in shown for each in several):
             out.append(PinnedOut(ref=ref, reason="budget", detail="not even a summary of it fits the token budget"))
     return out
-
-
-def new_id() -> str:
-    return uuid.uuid4().hex

@@ -1,4 +1,4 @@
-"""Texts of packages, kept for their time: on a Redis server that may be there, else in the catalog.
+"""Texts of packages, kept for their time: in the catalog, or on a Redis server, and then their row has the digest.
 
 The server is asked briefly, left alone for a while when it does not answer, and never waited for. Whatever goes wrong
 with it (gone, slow, full, another program at its address) is an answer that did not come. Its address may hold a
@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from research.errors import BusyError, CtxError, UsageError
 from research.store import CachedRow, IndexPaths, index_id
@@ -30,6 +30,7 @@ T = TypeVar("T")
 
 INSTALL = "pip install 'ctx-research[govern]'"
 _SCHEMES = ("redis://", "rediss://", "unix://")
+_ADDRESS = 'redis_url = "redis://localhost:6379/0"'
 _SECONDS = 0.3  # for a connection, and for an answer
 _PAUSE = 5.0  # in which one that failed is not asked
 
@@ -37,35 +38,28 @@ _PAUSE = 5.0  # in which one that failed is not asked
 class RedisLink:
     """Connects with the first call. Many threads may use it."""
 
-    def __init__(self, url: str, *, pause: float = _PAUSE, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, url: str, *, pause: float = _PAUSE) -> None:
         """Raises UsageError for what is no address of Redis, CtxError without its package."""
         if not url.startswith(_SCHEMES):
-            raise UsageError("redis_url is no address of Redis", hint='redis_url = "redis://localhost:6379/0"')
+            raise UsageError("redis_url is no address of Redis", hint=_ADDRESS)
         try:
             from redis import Redis
             from redis.backoff import NoBackoff
             from redis.retry import Retry
         except ImportError as error:
             raise CtxError("Redis is asked by a package that is not installed", hint=INSTALL) from error
+        patience: dict[str, Any] = {"socket_timeout": _SECONDS, "socket_connect_timeout": _SECONDS}
         try:
-            self._client: Redis = Redis.from_url(
-                url,
-                socket_timeout=_SECONDS,
-                socket_connect_timeout=_SECONDS,
-                retry=Retry(NoBackoff(), 0),
-                protocol=2,
-            )
+            self._client: Redis = Redis.from_url(url, retry=Retry(NoBackoff(), 0), protocol=2, **patience)
         except ValueError:  # whose words may hold the address
-            raise UsageError(
-                "redis_url is no address of Redis", hint='redis_url = "redis://localhost:6379/0"'
-            ) from None
-        self._pause, self._clock = pause, clock
-        self._paused_until: float | None = None
+            raise UsageError("redis_url is no address of Redis", hint=_ADDRESS) from None
+        self._pause = pause
+        self._paused_until = -math.inf
         self._told = False
 
     def call(self, ask: Callable[[Redis], T]) -> T | None:
         """What it answers; None if it did not."""
-        if self._paused_until is not None and self._clock() < self._paused_until:
+        if time.monotonic() < self._paused_until:
             return None
         from redis.exceptions import ResponseError
 
@@ -75,10 +69,10 @@ class RedisLink:
             self._tell(error)
             return None
         except Exception as error:  # noqa: BLE001  whatever a server or another program there makes the client raise
-            self._paused_until = self._clock() + self._pause
+            self._paused_until = time.monotonic() + self._pause
             self._tell(error)
             return None
-        self._paused_until, self._told = None, False
+        self._told = False
         return answer
 
     def close(self) -> None:
@@ -105,17 +99,8 @@ def shown_address(url: str) -> str:
     return f"{found.scheme}://{where}"
 
 
-def raw(value: Any) -> bytes:
-    """An answer as bytes; of anything else nothing."""
-    return value if isinstance(value, bytes) else b""
-
-
 LARGEST = 16 << 20  # bytes of a package; what is larger is built each time
 _PUT_SECONDS = 0.2  # that a package, which is ready, waits for whoever writes
-_MOST_OWED = 10_000
-_AT_ONCE = 500
-
-Now = Callable[[], datetime]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,55 +115,36 @@ class Cached:
     revision: str  # of the index's content
 
 
-class PackageCache(Protocol):
-    """One interface, wherever packages are kept. Many threads may use it."""
+class PackageCache:
+    """Packages by their id. With a link their texts stand in Redis, as `ctx:<index id>:package:<id>`, and while it does
+    not answer, in the catalog. Without its row no text is looked for. Many threads may use it."""
+
+    def __init__(
+        self,
+        catalog: Callable[[], Catalog],
+        link: RedisLink | None = None,
+        index: str = "",
+        *,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._catalog, self._link, self._now = catalog, link, now
+        self._prefix = f"ctx:{index}:package:"
 
     def get(self, package_id: str) -> Cached | None:
-        """None if it is not there, or its time is over: then it is gone for good, whatever the clock says later."""
-
-    def put(self, package_id: str, cached: Cached) -> bool:
-        """False if it could not be kept, which is no error: the next `get` finds nothing."""
-
-    def remove(self, package_ids: Sequence[str]) -> None:
-        """Raises BusyError if the catalog cannot be written just now."""
-
-    def clear(self) -> None: ...
-
-    def sweep(self) -> list[str]:
-        """Remove what is over; the ids of those."""
-
-    def close(self) -> None:
-        """Let go of connections; the next call opens them anew."""
-
-
-def cache_for(
-    paths: IndexPaths, catalog: Callable[[], Catalog], settings: Settings, *, now: Now | None = None
-) -> PackageCache:
-    """Redis, if the setting `redis_url` names one, else the catalog."""
-    if not settings.redis_url:
-        return CatalogCache(catalog, now=now)
-    return RedisCache(catalog, RedisLink(settings.redis_url), index_id(paths.root), now=now)
-
-
-class CatalogCache:
-    """Texts stand in the catalog."""
-
-    def __init__(self, catalog: Callable[[], Catalog], *, now: Now | None = None) -> None:
-        self._catalog = catalog
-        self._now = now or (lambda: datetime.now(UTC))
-
-    def get(self, package_id: str) -> Cached | None:
+        """Return it; None if it is not there, or its time is over: then it is gone for good, whatever the clock says
+        later."""
         with self._catalog().snapshot() as reader:
             row = rows.get_cached(reader, package_id)
         if row is None:
             return None
-        now = _utc(self._now())
-        if not row.put_at <= now < row.expires_at:
+        if not row.put_at <= _utc(self._now()) < row.expires_at:
             with suppress(BusyError):
                 self.remove([package_id])
             return None
-        text = row.package or self._fetch(package_id)
-        if sha256(text).hexdigest() != row.digest:
+        text: object = row.package
+        if not text and self._link is not None:  # of what somebody else put there no more than a package can have
+            text = self._link.call(lambda redis: redis.getrange(f"{self._prefix}{package_id}", 0, LARGEST))
+        if not isinstance(text, bytes) or sha256(text).hexdigest() != row.digest:
             return None
         try:
             expires = datetime.fromisoformat(row.expires_at)
@@ -187,10 +153,16 @@ class CatalogCache:
         return Cached(text, expires, row.principal, row.tenant, row.policy, row.revision)
 
     def put(self, package_id: str, cached: Cached) -> bool:
-        now, expires = self._now(), _utc(cached.expires_at)
-        if expires <= _utc(now) or not 0 < len(cached.package) <= LARGEST:
+        """Keep it. False if that could not be done, which is no error: the next `get` finds nothing."""
+        now, expires, text = self._now(), _utc(cached.expires_at), cached.package
+        if expires <= _utc(now) or not 0 < len(text) <= LARGEST:
             return False
-        elsewhere = self._keep(package_id, cached.package, (cached.expires_at - now).total_seconds())
+        elsewhere = False
+        if self._link is not None:
+            milliseconds = max(1, math.ceil((cached.expires_at - now).total_seconds() * 1000))
+            elsewhere = bool(
+                self._link.call(lambda redis: redis.set(f"{self._prefix}{package_id}", text, px=milliseconds))
+            )
         row = CachedRow(
             package_id=package_id,
             tenant=cached.tenant,
@@ -199,8 +171,8 @@ class CatalogCache:
             revision=cached.revision,
             put_at=_utc(now),
             expires_at=expires,
-            digest=sha256(cached.package).hexdigest(),
-            package=b"" if elsewhere else cached.package,
+            digest=sha256(text).hexdigest(),
+            package=b"" if elsewhere else text,
         )
         try:
             with self._catalog().short_write(wait=_PUT_SECONDS, erase=True) as connection:
@@ -214,88 +186,27 @@ class CatalogCache:
             return False
         return True
 
-    def remove(self, package_ids: Sequence[str]) -> None:
-        if package_ids:
-            with self._catalog().short_write(erase=True) as connection:
-                rows.remove_cached(connection, package_ids)
-            self._drop(package_ids)
-
-    def clear(self) -> None:
+    def remove(self, package_ids: Sequence[str]) -> bool:
+        """Take packages away. False if Redis, which does not answer, still has their texts. Raises BusyError if the
+        catalog cannot be written just now."""
+        if not package_ids:
+            return True
         with self._catalog().short_write(erase=True) as connection:
-            rows.clear_cached(connection)
-        self._drop_orphans()
-
-    def sweep(self) -> list[str]:
-        now = _utc(self._now())
-        with self._catalog().snapshot() as reader:
-            over = rows.expired_ids(reader.connection, now)
-        self.remove(over)
-        self._drop_orphans()
-        return over
+            rows.remove_cached(connection, package_ids)
+        keys = [f"{self._prefix}{package_id}" for package_id in package_ids]
+        return self._link is None or self._link.call(lambda redis: redis.delete(*keys)) is not None
 
     def close(self) -> None:
-        """The catalog is another's to close."""
-
-    def _keep(self, package_id: str, text: bytes, seconds: float) -> bool:
-        """Keep the text elsewhere. False: it has to stand in the catalog."""
-        return False
-
-    def _fetch(self, package_id: str) -> bytes:
-        """The text that is kept elsewhere, or what is found in its place."""
-        return b""
-
-    def _drop(self, package_ids: Sequence[str]) -> None:
-        """Let go of texts that are kept elsewhere."""
-
-    def _drop_orphans(self) -> None:
-        """The same for all that have no row any more."""
+        """Let go of connections; the next call opens them anew."""
+        if self._link is not None:
+            self._link.close()
 
 
-class RedisCache(CatalogCache):
-    """Texts stand in Redis, as `ctx:<index id>:package:<id>`; while it does not answer, in the catalog."""
-
-    def __init__(self, catalog: Callable[[], Catalog], link: RedisLink, index: str, *, now: Now | None = None) -> None:
-        super().__init__(catalog, now=now)
-        self._link = link
-        self._prefix = f"ctx:{index}:package:"
-        self._owed: set[str] = set()  # removed while it did not answer
-
-    def close(self) -> None:
-        self._link.close()
-
-    def _keep(self, package_id: str, text: bytes, seconds: float) -> bool:
-        self._settle()
-        milliseconds = max(1, math.ceil(seconds * 1000))
-        return bool(self._link.call(lambda redis: redis.set(self._key(package_id), text, px=milliseconds)))
-
-    def _fetch(self, package_id: str) -> bytes:
-        # Of what somebody else put there no more than a package can have.
-        return raw(self._link.call(lambda redis: redis.getrange(self._key(package_id), 0, LARGEST)))
-
-    def _drop(self, package_ids: Sequence[str]) -> None:
-        if len(self._owed) < _MOST_OWED:  # the rest goes with its time
-            self._owed.update(package_ids)
-        self._settle()
-
-    def _settle(self) -> None:
-        owed = list(self._owed)
-        for start in range(0, len(owed), _AT_ONCE):
-            keys = [self._key(package_id) for package_id in owed[start : start + _AT_ONCE]]
-            if self._link.call(lambda redis, keys=keys: redis.delete(*keys)) is None:  # type: ignore[misc]
-                return
-            self._owed.difference_update(owed[start : start + _AT_ONCE])
-
-    def _drop_orphans(self) -> None:
-        """Keys are listed before rows: one that comes meanwhile is in neither list."""
-        found = self._link.call(lambda redis: [raw(key) for key in redis.scan_iter(f"{self._prefix}*", count=1000)])
-        if found:
-            with self._catalog().snapshot() as reader:
-                known = rows.cached_ids(reader)
-            ids = (key.decode("utf-8", "replace").removeprefix(self._prefix) for key in found)
-            self._drop([package_id for package_id in ids if package_id not in known])
-
-    def _key(self, package_id: str) -> str:
-        return f"{self._prefix}{package_id}"
+def cache_for(paths: IndexPaths, catalog: Callable[[], Catalog], settings: Settings) -> PackageCache:
+    """Make the cache that the setting `redis_url` names, else that of the catalog."""
+    if not settings.redis_url:
+        return PackageCache(catalog)
+    return PackageCache(catalog, RedisLink(settings.redis_url), index_id(paths.root))
 
 
 def _utc(moment: datetime) -> str:

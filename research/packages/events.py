@@ -1,7 +1,7 @@
 """What happens to packages, told to whoever wants to know: the log, a file of JSON Lines, a stream of Redis.
 
     events = events_for(settings)
-    events.tell(ContextPackageBuilt(package_id=…, …))
+    events.tell(Event("ContextPackageBuilt", package_id=…, …))
 
 An event has ids, numbers, times and who asked; never a text, an intent, a title or a ref. Telling never fails and waits
 for nobody: a subscriber that raises is named in the log once and costs the others nothing.
@@ -13,7 +13,6 @@ import json
 import os
 import threading
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -31,63 +30,13 @@ _LARGEST_FILE = 16 << 20  # bytes; then it is put aside, and the one before it g
 _LONGEST = 200  # characters of an id or a name
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
+class Event(dict[str, Any]):
+    """What happened, as a line of JSON has it: names as packages have them, and no text longer than an id."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
-    principal: str
-    tenant: str
-    trace_id: str
-    at: str = field(default_factory=_now)
-
-    def to_dict(self) -> dict[str, Any]:
-        """As a line of JSON has it: names as packages have them, and no text longer than an id."""
-        told = {"event": type(self).__name__}
-        for name, value in asdict(self).items():
-            told[_camel(name)] = value[:_LONGEST] if isinstance(value, str) else value
-        return told
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContextBuildRequested(Event):
-    request_id: str
-    token_budget: int
-    pinned: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContextPackageBuilt(Event):
-    package_id: str
-    request_id: str
-    decision_id: str
-    sources: int
-    tokens_used: int
-    token_budget: int
-    allowed: int = 0
-    redacted: int = 0
-    denied: int = 0
-    rebuilt: bool = False
-    expires_at: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContextPackageExpired(Event):
-    package_id: str
-    request_id: str = ""
-    expired_at: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AccessDenied(Event):
-    """Something that was asked for, or found, may not be seen. `failed`: because no policy could decide."""
-
-    decision_id: str
-    purpose: str
-    denied: int
-    decided: int
-    failed: bool = False
+    def __init__(self, event: str, **told: Any) -> None:
+        told["at"] = datetime.now(UTC).isoformat(timespec="milliseconds")
+        named = {_camel(name): value[:_LONGEST] if isinstance(value, str) else value for name, value in told.items()}
+        super().__init__(event=event, **named)
 
 
 class Subscriber(Protocol):
@@ -123,10 +72,8 @@ class Events:
 
 class LogSubscriber:
     def hear(self, event: Event) -> None:
-        told = event.to_dict()
-        logger_of("events").info(
-            "%s", " ".join(f"{name}={_plain(value)}" for name, value in told.items() if value != "")
-        )
+        told = " ".join(f"{name}={_plain(value)}" for name, value in event.items() if value != "")
+        logger_of("events").info("%s", told)
 
 
 class FileSubscriber:
@@ -138,7 +85,7 @@ class FileSubscriber:
         self._turn = threading.Lock()
 
     def hear(self, event: Event) -> None:
-        line = json.dumps(event.to_dict(), separators=(",", ":")).encode() + b"\n"
+        line = json.dumps(event, separators=(",", ":")).encode() + b"\n"
         with self._turn:
             make_private_folder(self._path.parent)
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
@@ -160,8 +107,7 @@ class StreamSubscriber:
         self._link = link
 
     def hear(self, event: Event) -> None:
-        told = event.to_dict()
-        fields: dict[Any, Any] = {"event": told["event"], "data": json.dumps(told, separators=(",", ":"))}
+        fields: dict[Any, Any] = {"event": event["event"], "data": json.dumps(event, separators=(",", ":"))}
         self._link.call(lambda redis: redis.xadd(STREAM, fields, maxlen=_MOST_IN_STREAM, approximate=True))
 
     def close(self) -> None:

@@ -6,6 +6,7 @@ with a new decision and under the same id.
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime, timedelta
@@ -13,20 +14,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from research.errors import BusyError, CtxError, NothingFoundError, PackageRequestError
-from research.governance import MemoryAccessDecision, Principal
+from research.governance import Principal
 from research.observe import current_trace, telling, traced
-from research.packages.builder import PURPOSE, Built, Fitting, Governor, Ids, PackageBuilder, new_id
+from research.packages.builder import PURPOSE, Built, Fitting, PackageBuilder, revision_of
 from research.packages.cache import Cached, PackageCache, cache_for
-from research.packages.events import (
-    AccessDenied,
-    ContextBuildRequested,
-    ContextPackageBuilt,
-    ContextPackageExpired,
-    Events,
-    events_for,
-)
+from research.packages.events import Event, Events, events_for
 from research.packages.request import ContextBuildRequest, ContextPackage, read_request
-from research.parallel import Call, SingleFlight
+from research.parallel import SingleFlight
 from research.store import StoredPackage, StoredRequest, Whose, content_revision, remove_projections, store_projection
 from research.store import packages as store
 
@@ -43,14 +37,12 @@ class Packages:
     def __init__(
         self,
         index: Index,
-        governor: Callable[[Principal, str], Governor],
         *,
         cache: PackageCache,
         events: Events,
         now: Callable[[], datetime] | None = None,
     ) -> None:
         self._index = index
-        self._governor = governor
         self._cache = cache
         self._events = events
         self._now = now or (lambda: datetime.now(UTC))
@@ -128,10 +120,9 @@ class Packages:
                     )
                 if built is not None:
                     return self._again(built.package_id, principal, trace)
-        ids = Ids(new_id(), request.id or new_id(), trace, new_id())
-        request = request.model_copy(update={"id": ids.request, "trace_id": trace})
-        captured = index.workers.start(lambda: self._capture(whose, request, ids), "package request")
-        return self._built(request, ids, principal, captured, fit)
+        request = request.model_copy(update={"id": request.id or new_id(), "trace_id": trace})
+        self._capture(request, principal)
+        return self._built(request, new_id(), principal, fit)
 
     def _again(self, package_id: str, principal: Principal, trace: str, *, anew: bool = False) -> ContextPackage:
         whose = _whose(principal)
@@ -146,18 +137,10 @@ class Packages:
         if known is None or asked is None:
             raise no_package(package_id)
         if known.expires_at <= self._now().isoformat():
-            self._events.tell(
-                ContextPackageExpired(
-                    principal=principal.name,
-                    tenant=principal.tenant,
-                    trace_id=trace,
-                    package_id=package_id,
-                    request_id=known.request_id,
-                    expired_at=known.expires_at,
-                )
-            )
-        request = read_request(asked.request)
-        return self._built(request, Ids(package_id, known.request_id, trace, new_id()), principal)
+            ids = {"package_id": package_id, "request_id": known.request_id}
+            self._tell("ContextPackageExpired", principal, trace, **ids, expired_at=known.expires_at)
+        request = read_request(asked.request).model_copy(update={"id": known.request_id, "trace_id": trace})
+        return self._built(request, package_id, principal, rebuilt=True)
 
     def _cached(self, package_id: str, principal: Principal) -> ContextPackage | None:
         """What the cache holds, if it was built for this principal, under the policy and of the content of now."""
@@ -166,113 +149,92 @@ class Packages:
             return None
         with self._index.catalog.snapshot() as reader:
             revision = content_revision(reader, principal.tenant)
-        if found.revision != revision or found.policy != self._governor(principal, "").revision:
+        if found.revision != revision or found.policy != revision_of(self._index.acting_as(principal).access):
             return None
         return ContextPackage.model_validate_json(found.package)
 
-    def _capture(self, whose: Whose, request: ContextBuildRequest, ids: Ids) -> None:
-        """The request, before anything is done about it."""
-        stored = StoredRequest(ids.request, self._now().isoformat(), request.model_dump_json(by_alias=True))
+    def _capture(self, request: ContextBuildRequest, principal: Principal) -> None:
+        """Keep the request, before anything is done about it."""
+        stored = StoredRequest(request.id or "", self._now().isoformat(), request.model_dump_json(by_alias=True))
         with self._index.catalog.short_write(wait=_WRITE_SECONDS) as connection:
-            store.put_request(connection, whose, stored)
-        self._events.tell(
-            ContextBuildRequested(
-                principal=whose.principal,
-                tenant=whose.tenant,
-                trace_id=ids.trace,
-                request_id=ids.request,
-                token_budget=request.token_budget,
-                pinned=len(request.pinned),
-            )
+            store.put_request(connection, _whose(principal), stored)
+        self._tell(
+            "ContextBuildRequested",
+            principal,
+            request.trace_id or "",
+            request_id=request.id,
+            token_budget=request.token_budget,
+            pinned=len(request.pinned),
         )
 
     def _built(
         self,
         request: ContextBuildRequest,
-        ids: Ids,
+        package_id: str,
         principal: Principal,
-        captured: Call[None] | None = None,
         fit: Fitting = None,
+        *,
+        rebuilt: bool = False,
     ) -> ContextPackage:
-        """`captured`: the request is being written; without it, that was done before."""
-        governor = self._governor(principal, ids.trace)
-        policy = governor.revision  # as they are before anything is read: what changes meanwhile makes it outdated
+        trace, audit = request.trace_id or "", self._index.policy.audit()
+        view = self._index.acting_as(principal)
+        policy = revision_of(view.access)  # before anything is read: what changes meanwhile makes it outdated
         with self._index.catalog.snapshot() as reader:
             revision = content_revision(reader, principal.tenant)
-        builder = PackageBuilder(self._index.acting_as(principal), principal, governor, now=self._now)
-        built = builder.build(request, ids, fit)
-        if captured is not None:
-            captured.wait().result()
+        builder = PackageBuilder(view, principal, partial(audit.record, trace_id=trace), self._now)
+        built = builder.build(request, package_id, fit)
         with self._timed("package_store"):
-            self._keep(built, ids, principal, policy, revision)
-        self._tell(built, ids, principal, rebuilt=captured is None)
-        return built.package
-
-    def _keep(self, built: Built, ids: Ids, principal: Principal, policy: str, revision: str) -> None:
-        """The durable record, and then the cache: what it does not keep is built anew."""
-        package = built.package
-        stored = StoredPackage(
-            ids.package,
-            ids.request,
-            package.created_at,
-            package.expires_at,
-            policy,
-            revision,
-            package.record().model_dump_json(by_alias=True),
+            self._keep(built, principal, policy, revision)
+        package, decision, counts = built.package, built.decision, built.decision.counts()
+        if counts["deny"]:
+            self._tell(
+                "AccessDenied",
+                principal,
+                trace,
+                decision_id=decision.id,
+                purpose=PURPOSE,
+                denied=counts["deny"],
+                decided=len(decision.rulings),
+                failed=bool(decision.problem),
+            )
+        self._tell(
+            "ContextPackageBuilt",
+            principal,
+            trace,
+            package_id=package_id,
+            request_id=request.id,
+            decision_id=decision.id,
+            sources=len(package.sources),
+            tokens_used=package.tokens_used,
+            token_budget=package.token_budget,
+            allowed=counts["allow"],
+            redacted=counts["redact"],
+            denied=counts["deny"],
+            rebuilt=rebuilt,
+            expires_at=package.expires_at,
         )
+        return package
+
+    def _keep(self, built: Built, principal: Principal, policy: str, revision: str) -> None:
+        """Keep the durable record, and then the text for a while: what the cache does not keep is built anew."""
+        package = built.package
+        number, record = package.context_package_id, package.record().model_dump_json(by_alias=True)
+        times = package.created_at, package.expires_at
+        stored = StoredPackage(number, package.context_build_request_id, *times, policy, revision, record)
         before = (self._now() - timedelta(days=self._index.settings.package_days)).isoformat()
         with self._index.catalog.short_write(wait=_WRITE_SECONDS) as connection:
-            store.put_package(connection, _whose(principal), stored, built.refs)
+            store.put_package(connection, _whose(principal), stored, [source.ref for source in package.sources])
             if built.projection:
                 store_projection(connection, package.graph_projection_id, package.created_at, built.projection)
-            gone = store.prune(connection, before)
-            if gone:
+            if store.prune(connection, before):
                 remove_projections(connection, before)
         with suppress(BusyError):  # the catalog serves none of them any more, and the next package tries again
             drop_from(self._cache, self._index.catalog)
-        self._cache.put(
-            ids.package,
-            Cached(
-                package.model_dump_json(by_alias=True).encode(),
-                datetime.fromisoformat(package.expires_at),
-                principal.name,
-                principal.tenant,
-                policy,
-                revision,
-            ),
-        )
+        text, expires = package.model_dump_json(by_alias=True).encode(), datetime.fromisoformat(package.expires_at)
+        self._cache.put(number, Cached(text, expires, principal.name, principal.tenant, policy, revision))
 
-    def _tell(self, built: Built, ids: Ids, principal: Principal, *, rebuilt: bool) -> None:
-        package, decision = built.package, built.decision
-        counts = decision.counts()
-        told = {"principal": principal.name, "tenant": principal.tenant, "trace_id": ids.trace}
-        if counts["deny"]:
-            self._events.tell(
-                AccessDenied(
-                    **told,
-                    decision_id=decision.id,
-                    purpose=PURPOSE,
-                    denied=counts["deny"],
-                    decided=len(decision.rulings),
-                    failed=bool(decision.problem),
-                )
-            )
-        self._events.tell(
-            ContextPackageBuilt(
-                **told,
-                package_id=ids.package,
-                request_id=ids.request,
-                decision_id=decision.id,
-                sources=len(package.sources),
-                tokens_used=package.tokens_used,
-                token_budget=package.token_budget,
-                allowed=counts["allow"],
-                redacted=counts["redact"],
-                denied=counts["deny"],
-                rebuilt=rebuilt,
-                expires_at=package.expires_at,
-            )
-        )
+    def _tell(self, event: str, principal: Principal, trace: str, **told: Any) -> None:
+        self._events.tell(Event(event, principal=principal.name, tenant=principal.tenant, trace_id=trace, **told))
 
     def _note_trace(self, trace: str) -> None:
         """A name that no trace of OpenTelemetry can have is told in the span, so that one leads to the other."""
@@ -284,11 +246,10 @@ class Packages:
 
 
 def drop_from(cache: PackageCache, catalog: Catalog) -> None:
-    """Let a cache forget packages of which something is gone from the index."""
+    """Let a cache forget packages of which something is gone from the index, and try again later where it cannot."""
     with catalog.snapshot() as reader:
         left = store.left_packages(reader)
-    if left:
-        cache.remove(left)
+    if left and cache.remove(left):
         with catalog.short_write() as connection:
             store.forget_left(connection, left)
 
@@ -299,6 +260,10 @@ def no_package(package_id: str) -> NothingFoundError:
     )
 
 
+def new_id() -> str:
+    return uuid.uuid4().hex
+
+
 def _whose(principal: Principal) -> Whose:
     return Whose(principal.tenant, principal.name)
 
@@ -306,7 +271,7 @@ def _whose(principal: Principal) -> Whose:
 def packages_of(index: Index) -> Packages:
     """Those of a whole index: what a package may hold is decided for each, by whom it is for."""
     cache = cache_for(index.paths, lambda: index.catalog, index.settings)
-    return Packages(index, partial(_governor, index), cache=cache, events=events_for(index.settings))
+    return Packages(index, cache=cache, events=events_for(index.settings))
 
 
 def drop_left(index: View) -> None:
@@ -314,11 +279,3 @@ def drop_left(index: View) -> None:
     none of them any more, whether this succeeds or not; what is missed goes with the next package, or with its time."""
     with suppress(CtxError):
         drop_from(cache_for(index.paths, lambda: index.catalog, index.settings), index.catalog)
-
-
-def _governor(index: Index, principal: Principal, trace_id: str) -> Governor:
-    def audit(decision: MemoryAccessDecision, purpose: str) -> None:
-        index.policy.audit().record(decision, purpose, trace_id=trace_id)
-
-    access = index.acting_as(principal).access
-    return Governor(principal, access, lambda: index.catalog, audit, index.settings.default_classification)

@@ -62,6 +62,11 @@ class Candidate:
     superseded: bool = False
     pinned: bool = False
     expires_at: str = ""  # of a memory that is not kept for ever
+    score: float = 0.0
+    parts: ScoreParts = field(default_factory=ScoreParts)
+    redacted: bool = False  # its text is what a redactor left
+    text: bool = True  # there is any
+    classification: str = ""
 
     def __post_init__(self) -> None:
         self.superseded = self.superseded or SUPERSEDED in self.item.labels
@@ -168,13 +173,6 @@ _SHORT = 40  # characters below which a text says little by itself
 _NOTHING_YET = Uses()
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
-    candidate: Candidate
-    score: float
-    parts: ScoreParts
-
-
 def fuse(answers: Iterable[Sequence[Candidate]]) -> list[Candidate]:
     """Each thing once, by ref: with all that brought it and the best of what they said of it."""
     found: dict[str, Candidate] = {}
@@ -196,30 +194,23 @@ def fuse(answers: Iterable[Sequence[Candidate]]) -> list[Candidate]:
 
 def rank(
     candidates: Sequence[Candidate], weights: Mapping[str, float], uses: Mapping[str, Uses], now: datetime
-) -> list[Ranked]:
-    """Pinned ones first and as they were pinned, then by score; what is equal by ref, so that it is always the same."""
+) -> list[Candidate]:
+    """Score candidates, and return the pinned ones first and as they were pinned, then by score; what is equal by ref,
+    so that it is always the same."""
     total = sum(weights.values()) or 1.0
-    ranked = []
     for each in candidates:
-        parts = parts_of(each, uses.get(each.ref, _NOTHING_YET), now)
-        score = sum(weights[name] * getattr(parts, name) for name in PARTS) / total
-        if each.superseded:
-            score *= _SUPERSEDED
-        ranked.append(Ranked(each, round(score, 6), parts))
-    ranked.sort(key=lambda each: (not each.candidate.pinned, 0.0 if each.candidate.pinned else -each.score))
-    pinned = [each for each in ranked if each.candidate.pinned]
-    rest = sorted(ranked[len(pinned) :], key=lambda each: (-each.score, each.candidate.ref))
-    return [*pinned, *rest]
-
-
-def parts_of(candidate: Candidate, uses: Uses, now: datetime) -> ScoreParts:
-    return ScoreParts(
-        semantic=round(min(1.0, candidate.semantic), 4),
-        graph=round(min(1.0, candidate.graph), 4),
-        recency=round(recency(candidate, now), 4),
-        quality=round(quality(candidate), 4),
-        reuse=round(reuse(uses), 4),
-    )
+        each.parts = ScoreParts(
+            semantic=round(min(1.0, each.semantic), 4),
+            graph=round(min(1.0, each.graph), 4),
+            recency=round(recency(each, now), 4),
+            quality=round(quality(each), 4),
+            reuse=round(reuse(uses.get(each.ref, _NOTHING_YET)), 4),
+        )
+        score = sum(weights[name] * getattr(each.parts, name) for name in PARTS) / total
+        each.score = round(score * (_SUPERSEDED if each.superseded else 1.0), 6)
+    pinned = [each for each in candidates if each.pinned]
+    rest = [each for each in candidates if not each.pinned]
+    return [*pinned, *sorted(rest, key=lambda each: (-each.score, each.ref))]
 
 
 def recency(candidate: Candidate, now: datetime) -> float:

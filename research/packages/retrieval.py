@@ -9,6 +9,7 @@ on what a kind of things has not (tags of a commit, a language of a page) leaves
 from __future__ import annotations
 
 import heapq
+import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -323,10 +324,8 @@ def by_graph(
     tenant: str,
     pinned: Sequence[str],
     found: Sequence[Candidate],
-    *,
-    name: str,
 ) -> Answer:
-    """`found`: what the search found. The projection is kept under the id `name`."""
+    """Bring what is near to what is pinned, and to the best that the search found."""
     limit = request.retrieval.limits.graph
     if limit < 1:
         return Answer(status="off", reason="its limit is 0")
@@ -357,7 +356,7 @@ def by_graph(
         each.origins.add("graph")
         each.graph = nearness[ref]
         candidates.append(each)
-    answer = Answer(candidates, projection=name, told=_told(near, seeds))
+    answer = Answer(candidates, projection=uuid.uuid4().hex, told=_told(near, seeds))
     if not complete:
         answer.status, answer.reason = "degraded", "the graph does not hold all of the index yet"
     return answer

@@ -15,29 +15,17 @@ import pytest
 
 from research.packages import events as module
 from research.packages.cache import RedisLink
-from research.packages.events import (
-    AccessDenied,
-    ContextBuildRequested,
-    ContextPackageBuilt,
-    ContextPackageExpired,
-    Event,
-    Events,
-    FileSubscriber,
-    StreamSubscriber,
-    events_for,
-)
+from research.packages.events import Event, Events, FileSubscriber, StreamSubscriber, events_for
 from research.settings import Settings
 from tests.research.packages.redis_server import RedisServer
 
 ROOT = Path(__file__).parents[3]
 WHO = {"principal": "ann", "tenant": "lab", "trace_id": "ab" * 16}
-ALL: tuple[Event, ...] = (
-    ContextBuildRequested(**WHO, request_id="r1", token_budget=6000, pinned=2),
-    ContextPackageBuilt(
-        **WHO, package_id="p1", request_id="r1", decision_id="d1", sources=3, tokens_used=5, token_budget=6, denied=1
-    ),
-    ContextPackageExpired(**WHO, package_id="p1", request_id="r1"),
-    AccessDenied(**WHO, decision_id="d1", purpose="package", denied=1, decided=4),
+ALL = (
+    Event("ContextBuildRequested", **WHO, request_id="r1", token_budget=6000, pinned=2),
+    Event("ContextPackageBuilt", **WHO, package_id="p1", request_id="r1", decision_id="d1", tokens_used=5, denied=1),
+    Event("ContextPackageExpired", **WHO, package_id="p1", request_id="r1"),
+    Event("AccessDenied", **WHO, decision_id="d1", purpose="package", denied=1, decided=4),
 )
 
 
@@ -55,8 +43,7 @@ def test_everybody_hears_of_everything(tmp_path: Path, server: RedisServer, capl
         for event in ALL:
             events.tell(event)
     lines = [json.loads(line) for line in file.read_text().splitlines()]
-    assert [line["event"] for line in lines] == [type(event).__name__ for event in ALL]
-    assert lines == [event.to_dict() for event in ALL]
+    assert lines == list(ALL)
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert {"event", "contextPackageId", "contextBuildRequestId", "policyDecisionId", "traceId", "tokensUsed"} <= set(
         lines[1]
@@ -69,13 +56,12 @@ def test_everybody_hears_of_everything(tmp_path: Path, server: RedisServer, capl
 
 
 def test_a_name_cannot_forge_a_line(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    evil = ContextPackageExpired(
-        principal='x"}\n{"event": "forged"}', tenant="a b=c", trace_id="\ud800" * 999, package_id="p\r\n"
-    )
+    forged = 'x"}\n{"event": "forged"}'
+    evil = Event("AccessDenied", principal=forged, tenant="a b=c", trace_id="\ud800" * 999, package_id="p\r\n")
     with caplog.at_level(logging.INFO, "ctx.events"):
         events_for(Settings(events_file=str(tmp_path / "f"))).tell(evil)
     [line] = (tmp_path / "f").read_bytes().splitlines()
-    assert json.loads(line)["principal"] == evil.principal
+    assert json.loads(line)["principal"] == forged
     assert len(line) < 3000
     assert "\n" not in caplog.records[0].getMessage()
 
@@ -133,7 +119,7 @@ def test_lines_of_several_processes_are_whole(tmp_path: Path) -> None:
         "import sys; from research.packages.events import *\n"
         "file = FileSubscriber(sys.argv[1])\n"
         "for number in range(300):\n"
-        "    file.hear(ContextPackageExpired(principal='a' * 150, tenant='', trace_id='', package_id=str(number)))\n"
+        "    file.hear(Event('AccessDenied', principal='a' * 150, package_id=str(number)))\n"
     )
     running = [subprocess.Popen([sys.executable, "-c", program, str(tmp_path / "f")], cwd=ROOT) for _ in range(2)]
     assert [process.wait() for process in running] == [0, 0]

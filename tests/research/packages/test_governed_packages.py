@@ -143,13 +143,13 @@ class Clock:
 @pytest.fixture
 def clocked(root: Path) -> Iterator[tuple[Index, Clock]]:
     """An index whose packages go by a clock of ours."""
-    from research.packages.cache import CatalogCache
+    from research.packages.cache import PackageCache
     from research.packages.packages import packages_of
 
     with Index.open(root) as index:
         clock, made = Clock(), packages_of(index)
         made._now = clock
-        made._cache = CatalogCache(lambda: index.catalog, now=clock)
+        made._cache = PackageCache(lambda: index.catalog, now=clock)
         index.rooms.keep_packages(made)
         yield index, clock
 

@@ -19,9 +19,7 @@ from research.errors import BusyError, UsageError
 from research.packages.cache import (
     LARGEST,
     Cached,
-    CatalogCache,
     PackageCache,
-    RedisCache,
     RedisLink,
     cache_for,
     shown_address,
@@ -71,16 +69,16 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def redis_cache(catalog: Catalog, clock: Clock, server: RedisServer, loopback: None) -> Iterator[RedisCache]:
+def redis_cache(catalog: Catalog, clock: Clock, server: RedisServer, loopback: None) -> Iterator[PackageCache]:
     link = RedisLink(server.url, pause=0.0)
-    yield RedisCache(lambda: catalog, link, index_id(catalog.paths.root), now=clock)
+    yield PackageCache(lambda: catalog, link, index_id(catalog.paths.root), now=clock)
     link.close()
 
 
 @pytest.fixture(params=["catalog", "redis"])
 def cache(request: pytest.FixtureRequest, catalog: Catalog, clock: Clock) -> PackageCache:
     if request.param == "catalog":
-        return CatalogCache(lambda: catalog, now=clock)
+        return PackageCache(lambda: catalog, now=clock)
     found: PackageCache = request.getfixturevalue("redis_cache")
     return found
 
@@ -125,15 +123,6 @@ def test_its_time_is_over_once_and_for_all(cache: PackageCache, clock: Clock) ->
     assert not cache.put("p3", _cached(clock, seconds=-5))
 
 
-def test_what_is_over_is_swept(cache: PackageCache, clock: Clock) -> None:
-    for number in range(4):
-        cache.put(f"p{number}", _cached(clock, seconds=10 * (number + 1)))
-    clock.now += timedelta(seconds=25)
-    assert cache.sweep() == ["p0", "p1"]
-    assert [cache.get(f"p{number}") is None for number in range(4)] == [True, True, False, False]
-    assert cache.sweep() == []
-
-
 def test_whoever_keeps_one_takes_away_what_is_over(cache: PackageCache, catalog: Catalog, clock: Clock) -> None:
     cache.put("p1", _cached(clock, seconds=10))
     clock.now += timedelta(seconds=25)
@@ -141,14 +130,12 @@ def test_whoever_keeps_one_takes_away_what_is_over(cache: PackageCache, catalog:
     assert packages.cached_ids(catalog) == {"p2"}
 
 
-def test_removed_and_cleared(cache: PackageCache, clock: Clock) -> None:
+def test_removed(cache: PackageCache, clock: Clock) -> None:
     for number in range(4):
         cache.put(f"p{number}", _cached(clock))
     cache.remove(["p0", "p1", "nowhere"])
-    cache.remove([])
+    assert cache.remove([])
     assert [cache.get(f"p{number}") is None for number in range(4)] == [True, True, False, False]
-    cache.clear()
-    assert cache.get("p2") is None
 
 
 def test_a_package_goes_with_its_record(cache: PackageCache, catalog: Catalog, clock: Clock) -> None:
@@ -209,7 +196,7 @@ def test_threads(cache: PackageCache, clock: Clock) -> None:
 
 
 def test_texts_stand_in_redis_with_their_time(
-    redis_cache: RedisCache, catalog: Catalog, clock: Clock, server: RedisServer
+    redis_cache: PackageCache, catalog: Catalog, clock: Clock, server: RedisServer
 ) -> None:
     redis_cache.put("p1", _cached(clock))
     key = f"ctx:{index_id(catalog.paths.root)}:package:p1"
@@ -219,16 +206,11 @@ def test_texts_stand_in_redis_with_their_time(
         assert _stored_text(catalog, "p1") == b""
         redis_cache.remove(["p1"])
         assert client.get(key) is None
-        redis_cache.put("p2", _cached(clock))
-        client.set(f"{key}-of-nobody", b"left behind")
-        redis_cache.sweep()
-        assert client.get(f"{key}-of-nobody") is None
-        assert redis_cache.get("p2") is not None
 
 
 @pytest.mark.parametrize("value", [b"", b"{}", b"\xff\x00", b"x" * 100_000, "list", "gone", "other"])
 def test_a_value_that_is_not_ours_is_none(
-    redis_cache: RedisCache, catalog: Catalog, clock: Clock, server: RedisServer, value: bytes | str
+    redis_cache: PackageCache, catalog: Catalog, clock: Clock, server: RedisServer, value: bytes | str
 ) -> None:
     redis_cache.put("p1", _cached(clock))
     redis_cache.put("p2", _cached(clock, "seal"))
@@ -250,24 +232,24 @@ def test_a_value_that_is_not_ours_is_none(
 def test_what_was_removed_while_redis_was_away_never_comes_back(catalog: Catalog, clock: Clock, loopback: None) -> None:
     with closing(RedisServer()) as server:
         server.start()
-        cache = RedisCache(lambda: catalog, RedisLink(server.url, pause=0.0), "1" * 32, now=clock)
+        cache = PackageCache(lambda: catalog, RedisLink(server.url, pause=0.0), "1" * 32, now=clock)
         cache.put("p1", _cached(clock))
         with server.client() as client:
             kept = client.dump("ctx:" + "1" * 32 + ":package:p1")
         server.kill()
-        cache.remove(["p1"])
+        assert not cache.remove(["p1"]), "it is to be tried again"
         server.start()
         with server.client() as client:
             client.restore("ctx:" + "1" * 32 + ":package:p1", 0, kept)  # as a Redis that keeps its data on disk
             assert cache.get("p1") is None
-            cache.put("p2", _cached(clock))
-            assert client.keys() == [b"ctx:" + b"1" * 32 + b":package:p2"], "it is told when it is back"
+            assert cache.remove(["p1"])
+            assert client.keys() == []
 
 
 def test_a_full_redis(catalog: Catalog, clock: Clock, loopback: None) -> None:
     with closing(RedisServer()) as server:
         server.start("--maxmemory", "1mb", "--maxmemory-policy", "noeviction")
-        cache = RedisCache(lambda: catalog, RedisLink(server.url), "1" * 32, now=clock)
+        cache = PackageCache(lambda: catalog, RedisLink(server.url), "1" * 32, now=clock)
         with server.client() as client:
             client.config_set("maxmemory", 1)
         large = _cached(clock, "x" * 100_000)
@@ -290,7 +272,7 @@ def test_another_program_at_its_address(
         listening.bind(str(place.socket))
         listening.listen()
         asked = _Listener(listening, speech)
-        cache = RedisCache(lambda: catalog, RedisLink(place.url, pause=60.0), "1" * 32, now=clock)
+        cache = PackageCache(lambda: catalog, RedisLink(place.url, pause=60.0), "1" * 32, now=clock)
         for number in range(5):
             assert cache.put(f"p{number}", _cached(clock))
             assert cache.get(f"p{number}") == _cached(clock)
@@ -331,7 +313,7 @@ def test_redis_killed_in_the_middle_of_five_hundred(catalog: Catalog, clock: Clo
     answered: list[int] = []
     with closing(RedisServer()) as server:
         server.start()
-        cache = RedisCache(lambda: catalog, RedisLink(server.url, pause=0.02), "1" * 32, now=clock)
+        cache = PackageCache(lambda: catalog, RedisLink(server.url, pause=0.02), "1" * 32, now=clock)
         moments: dict[int, Callable[[], None]] = {100: server.kill, 250: server.start, 350: server.kill}
         turn = threading.Lock()
 
@@ -363,10 +345,9 @@ def test_redis_killed_in_the_middle_of_five_hundred(catalog: Catalog, clock: Clo
 
 
 def test_which_one_the_settings_name(catalog: Catalog, clock: Clock, server: RedisServer, loopback: None) -> None:
-    plain = cache_for(catalog.paths, lambda: catalog, Settings(), now=clock)
-    assert type(plain) is CatalogCache
-    cache = cache_for(catalog.paths, lambda: catalog, Settings(redis_url=server.url), now=clock)
-    assert isinstance(cache, RedisCache)
+    plain = cache_for(catalog.paths, lambda: catalog, Settings())
+    cache = cache_for(catalog.paths, lambda: catalog, Settings(redis_url=server.url))
+    clock.now = datetime.now(UTC)
     assert cache.put("p1", _cached(clock))
     assert cache.get("p1") == _cached(clock)
     assert plain.get("p1") is None, "without Redis its texts are not there, and nothing is wrong"

@@ -88,9 +88,9 @@ def test_scores_are_shares_and_pinned_ones_come_first(given: list[tuple[float, f
     for each in ranked:
         assert 0.0 <= each.score <= 1.0
         assert all(0.0 <= part <= 1.0 for part in each.parts.model_dump().values())
-    pins = [each.candidate.pinned for each in ranked]
+    pins = [each.pinned for each in ranked]
     assert pins == sorted(pins, reverse=True)
-    rest = [each.score for each in ranked if not each.candidate.pinned]
+    rest = [each.score for each in ranked if not each.pinned]
     assert rest == sorted(rest, reverse=True)
     assert all(0.0 <= part(each) <= 1.0 for each in made for part in (quality, lambda e: recency(e, NOW)))
 

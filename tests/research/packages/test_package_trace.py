@@ -35,7 +35,7 @@ def test_one_trace_from_request_to_package(traced: Traced) -> None:
     spans = exporter.get_finished_spans()
     assert {f"{span.context.trace_id:032x}" for span in spans if span.context} == {TRACE_ID} == {package.trace_id}
     names = {span.name for span in spans}
-    stages = ("retrieve", "rank", "govern", "passages", "fit", "audit", "store")
+    stages = ("retrieve", "rank", "govern", "passages", "fit", "store")
     assert names >= {"package", *(f"package_{stage}" for stage in stages)}
     assert [entry.trace_id for entry in index.policy.audit().entries(limit=1)] == [TRACE_ID]
     told = repr([(span.name, dict(span.attributes or {}), [e.attributes for e in span.events]) for span in spans])

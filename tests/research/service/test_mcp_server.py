@@ -85,7 +85,7 @@ def test_a_call_searches_once_whatever_its_budget(of_everything: Path, tmp_path:
             if most >= 500 and tool != "premortem":
                 assert any(found for found in fields_of(result).values() if isinstance(found, list)), "it is used"
             if tool == "build_context_package":
-                assert recorder.stages["package_audit"] == 1
+                assert recorder.stages["package_govern"] == 1
                 assert len(index.packages.list()) == packages + 1
 
 
