@@ -14,11 +14,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, FastAPI, Request
-from fastapi.exceptions import RequestValidationError
-from starlette.exceptions import HTTPException
-from starlette.responses import Response
+from starlette.responses import JSONResponse
 from starlette.routing import Route
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 import research
 from research.conversation import ContextBuilderMetrics, TurnMaker
@@ -27,9 +25,8 @@ from research.observe import PrometheusRecorder, close_recorder, recorder_for
 from research.service import documents, knowledge, questions, schemas, web
 from research.service.guard import AccessRules, Guard
 from research.service.jobs import JobRunner
-from research.service.mcp.mount import McpMount
 from research.service.metrics import Measured, measure, metrics_router
-from research.service.problems import MEDIA_TYPE, Problem, on_error, problem_response
+from research.service.problems import MEDIA_TYPE, Problem, add_problem_handlers, problem_response
 from research.service.schemas import Own, Routes
 from research.service.server import STOP_JOB_SECONDS
 from research.service.service import ServeOptions, Service
@@ -42,6 +39,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from subprocess import Popen
 
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
     from research.index import Index
     from research.settings import Settings
 
@@ -53,8 +52,6 @@ DESCRIPTION = (
     " (RFC 9457) with a `hint`."
 )
 
-_MOST_ERRORS = 20
-_INTERFACE = "the interface is described at /docs"
 _PROBLEMS = {
     400: "The body is no JSON",
     401: "No token, or not a valid one",
@@ -87,20 +84,11 @@ def create_app(
             for status, words in _PROBLEMS.items()
         },
     )
-    for kind in (CtxError, Exception):
-        app.add_exception_handler(kind, on_error)
-    app.add_exception_handler(HTTPException, _on_http_error)
-    app.add_exception_handler(RequestValidationError, _on_invalid)
-    for each in (
-        questions.router,
-        documents.router,
-        knowledge.router,
-        knowledge.memories,
-        web.router,
-        router,
-        *routers,
-    ):
-        app.include_router(each)
+    add_problem_handlers(app)
+    for each in (questions, documents, knowledge, web):
+        app.include_router(each.router)
+    for each_router in (knowledge.memories, router, *routers):
+        app.include_router(each_router)
     for path, door in (doors or {}).items():
         app.router.routes.append(Route(path, door, include_in_schema=False))
     app.state.service = service
@@ -163,32 +151,6 @@ def _lifespan(service: Service) -> Callable[[FastAPI], Any]:
     return lifespan
 
 
-async def _on_http_error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    title = {404: "There is nothing here", 405: "Not with this method"}.get(error.status_code, str(error.detail))
-    hint = _INTERFACE if error.status_code in (404, 405) else ""
-    problem = Problem(error.status_code, title, hint=hint, headers=error.headers or {})
-    return problem_response(problem, request)
-
-
-async def _on_invalid(request: Request, error: Exception) -> Response:
-    """Which fields are wrong, and why; never the values, which may be megabytes or secrets."""
-    assert isinstance(error, RequestValidationError)
-    if any(each["type"] == "json_invalid" for each in error.errors()):
-        problem = Problem(400, "The body is no JSON", hint=_INTERFACE)
-        return problem_response(problem, request)
-    found = [{"field": ".".join(map(str, each["loc"])), "message": str(each["msg"])} for each in error.errors()]
-    first = f"{found[0]['field']}: {found[0]['message']}" if found else ""
-    problem = Problem(
-        422,
-        "The request cannot be understood",
-        first,
-        _INTERFACE,
-        errors=found[:_MOST_ERRORS],
-    )
-    return problem_response(problem, request)
-
-
 @dataclass(frozen=True, slots=True)
 class Assembled:
     """What a server runs."""
@@ -223,7 +185,7 @@ def assemble(index: Index, options: ServeOptions, *, start_job: StartJob) -> Ass
     jobs, uploads = _ingests(service, start_job)
     measure(counts, service, jobs)
     routers = [login_router(sessions), metrics_router(counts), ingest_router(jobs, uploads, options)]
-    app = create_app(service, routers, {"/mcp": _mcp(service, jobs)})
+    app = create_app(service, routers, {"/mcp": _McpDoor(service, jobs)})
     guard = Guard(app, rules=rules, tokens=tokens, sessions=sessions, limits=options.limits)
     return Assembled(service, Measured(guard, recorder), sessions)
 
@@ -241,16 +203,41 @@ def _ingests(service: Service, start_job: StartJob) -> tuple[JobRunner, Uploads]
     return jobs, uploads
 
 
-def _mcp(service: Service, jobs: JobRunner) -> McpMount:
-    """Tools for agents take their turns with everybody else. Nothing of the SDK is loaded before somebody wants it."""
-    options = service.options
+class _McpDoor:
+    """`/mcp`: the tools for agents over streamable HTTP, where the guard has checked token, Host and Origin.
 
-    def make() -> Any:
+    No sessions are kept (the SDK's stateless mode): whatever a call depends on is in the call, and who asks is in its
+    token. So nothing outlives a client, a restart loses nobody, and one client cannot speak in another's session. What
+    that costs is little: a server cannot ask its client back, which ours never does.
+    """
+
+    def __init__(self, service: Service, jobs: JobRunner) -> None:
+        self._service = service
+        allowed = service.options.allow_ingest and bool(service.options.roots)
+        self._jobs = jobs if allowed else None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] != "POST":  # no stream of its own is offered, and there is no session to end
+            await _mcp_refusal(405, -32600, "Send requests by POST", {"Allow": "POST"})(scope, receive, send)
+        elif self._service.stopping.is_set():
+            await _mcp_refusal(503, -32603, "The server is stopping")(scope, receive, send)
+        else:
+            # To import the SDK takes half a second, which the event loop must not stand still for.
+            manager = await asyncio.to_thread(self._manager)
+            async with manager.run():
+                await manager.handle_request(scope, receive, send)
+
+    def _manager(self) -> StreamableHTTPSessionManager:
+        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+        from mcp.server.transport_security import TransportSecuritySettings
+
         from research.service.mcp.server import build_server
 
-        allowed = options.allow_ingest and bool(options.roots)
-        return build_server(service, jobs=jobs if allowed else None, roots=options.roots)
+        checked_outside = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+        server = build_server(self._service, jobs=self._jobs, roots=self._service.options.roots)
+        return StreamableHTTPSessionManager(server, stateless=True, security_settings=checked_outside)
 
-    mount = McpMount(make)
-    service.when_closing.insert(0, mount.close)
-    return mount
+
+def _mcp_refusal(status: int, code: int, message: str, headers: dict[str, str] | None = None) -> JSONResponse:
+    error = {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": message}}
+    return JSONResponse(error, status, headers)

@@ -6,12 +6,13 @@ Files are served as what they are: page pictures, and PDFs whose content is stil
 from __future__ import annotations
 
 import hashlib
-import os
 import stat
-import weakref
+from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import Path, Query, Request
+from fastapi import Path as InPath
+from fastapi import Query, Request
 from starlette.responses import FileResponse, Response
 
 from research.errors import NothingFoundError
@@ -39,85 +40,59 @@ def image_response(index: Index, doc_id: str, page: int, headers: Mapping[str, s
     path = index.documents.picture_path(info.doc_id, page, small=small)
     if not 0 < page <= info.num_pages:
         raise NothingFoundError(f"{info.filename} has no page {page}", hint=f"its pages are 1 to {info.num_pages}")
-    missing = NothingFoundError(
-        f"page {page} of {info.filename} has no picture in the index", hint="draw it with: ctx ingest PATH"
-    )
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        raise missing from None
-    response = _file_response(descriptor, headers=_KEPT)
-    begin = os.pread(descriptor, 16, 0) if response is not None else b""
+    begin = b""
+    if path.is_file() and not path.is_symlink():
+        with path.open("rb") as file:
+            begin = file.read(16)
     kind = next((kind for sign, kind in _KINDS if begin.startswith(sign)), "")
-    if response is None or not kind:
-        raise missing
+    if not kind:
+        raise NothingFoundError(
+            f"page {page} of {info.filename} has no picture in the index", hint="draw it with: ctx ingest PATH"
+        )
+    response = FileResponse(path, media_type=kind, headers=_KEPT, stat_result=path.stat())
     if headers.get("if-none-match") == response.headers["etag"]:
         return Response(status_code=304, headers={"ETag": response.headers["etag"], **_KEPT})
-    response.headers["content-type"] = kind
     return response
 
 
-def _file_response(descriptor: int, **more: Any) -> FileResponse | None:
-    """Serve what is open, whatever stands at its path by now; None if that is no file. The descriptor goes with the
-    answer, also with one that nobody ever begins to read."""
-    found = os.fstat(descriptor)
-    response = FileResponse(f"/dev/fd/{descriptor}", stat_result=found, **more)
-    weakref.finalize(response, os.close, descriptor)
-    return response if stat.S_ISREG(found.st_mode) else None
-
-
-class PdfFiles:
-    """Serves documents' files. Remembers which files it has read to the end, by what identifies their content: a
-    viewer asks for a hundred ranges of one."""
-
-    def __init__(self) -> None:
-        self._digests: dict[tuple[int, ...], str] = {}
-
-    def response(self, index: Index, doc_id: str) -> Response:
-        """Serve the document's file. Another content than the ingested one is not it: anybody who may write its folder
-        could have put a link or another file in its place."""
-        info = index.documents.get(doc_id)
-        path = index.documents.file_of(info.doc_id)
-        if path is None:
-            raise NothingFoundError(
-                f"the file of {info.filename} is not where it was",
-                hint="moved? ctx ingest NEWPLACE; its pages are here",
-            )
-        try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        except OSError:
-            raise NothingFoundError(f"the file of {info.filename} cannot be read") from None
-        headers = {"Content-Security-Policy": _PDF_POLICY, **_KEPT}
-        response = _file_response(
-            descriptor, headers=headers, media_type="application/pdf", filename=info.filename,
-            content_disposition_type="inline",
-        )  # fmt: skip
-        if response is None or self._digest(descriptor) != info.sha256:
-            why = f"{info.filename} is not what was ingested any more"
-            hint = "bring the index up to date with: ctx ingest PATH"
-            raise refused(Problem(409, "The file has changed", why, hint, "file-changed"))
-        return response
-
-    def _digest(self, descriptor: int) -> str:
-        found = os.fstat(descriptor)
+def pdf_response(index: Index, doc_id: str) -> Response:
+    """Serve the document's file. Another content than the ingested one is not it: anybody who may write its folder
+    could have put a link or another file in its place."""
+    info = index.documents.get(doc_id)
+    place = index.documents.file_of(info.doc_id)
+    if place is None:
+        raise NothingFoundError(
+            f"the file of {info.filename} is not where it was", hint="moved? ctx ingest NEWPLACE; its pages are here"
+        )
+    path = Path(place)
+    try:
+        found = path.stat()
         identity = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
-        known = self._digests.get(identity)
-        if known is None:
-            with os.fdopen(descriptor, "rb", closefd=False) as file:
-                known = hashlib.file_digest(file, "sha256").hexdigest()
-                file.seek(0)  # where it is sent from, on systems where /dev/fd is a copy
-            if len(self._digests) >= _MOST_DIGESTS:
-                self._digests.clear()
-            self._digests[identity] = known
-        return known
+        unchanged = stat.S_ISREG(found.st_mode) and _digest(path, *identity) == info.sha256
+    except OSError:
+        raise NothingFoundError(f"the file of {info.filename} cannot be read") from None
+    if not unchanged:
+        why = f"{info.filename} is not what was ingested any more"
+        hint = "bring the index up to date with: ctx ingest PATH"
+        raise refused(Problem(409, "The file has changed", why, hint, "file-changed"))
+    return FileResponse(
+        path, headers={"Content-Security-Policy": _PDF_POLICY, **_KEPT}, media_type="application/pdf",
+        filename=info.filename, content_disposition_type="inline", stat_result=found,
+    )  # fmt: skip
+
+
+@lru_cache(_MOST_DIGESTS)
+def _digest(path: Path, *identity: object) -> str:
+    """Of a file that is this one: a viewer asks for a hundred ranges of it."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 # Today's id, the lasting one of a file, or a former one; never a name or a path.
-DocId = Annotated[str, Path(pattern=r"^(file-)?[0-9a-f]{16}(-[0-9]{1,6})?$", description="A document's id.")]
-PageNumber = Annotated[int, Path(ge=1, le=10_000_000, description="Physical, from 1.")]
+DocId = Annotated[str, InPath(pattern=r"^(file-)?[0-9a-f]{16}(-[0-9]{1,6})?$", description="A document's id.")]
+PageNumber = Annotated[int, InPath(ge=1, le=10_000_000, description="Physical, from 1.")]
 
 router = Routes(tags=["documents"])
-_files = PdfFiles()
 
 
 @router.answer("GET /api/documents", "The documents in the index", schemas.DocumentsBody)
@@ -179,7 +154,7 @@ async def thumbnail(doc_id: DocId, page: PageNumber, own: Own, request: Request)
     responses={status: {"content": {"application/pdf": {}}} for status in (200, 206)},
 )
 async def file(doc_id: DocId, own: Own) -> Any:
-    return await own.look(lambda index: _files.response(index, doc_id))
+    return await own.look(lambda index: pdf_response(index, doc_id))
 
 
 @router.answer("GET /api/tags", "Tags in use", schemas.TagsBody)

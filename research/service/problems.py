@@ -14,6 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from research.errors import (
@@ -29,9 +31,12 @@ from research.errors import (
 )
 
 if TYPE_CHECKING:
+    from fastapi import FastAPI
     from starlette.requests import Request
 
 MEDIA_TYPE = "application/problem+json"
+_INTERFACE = "the interface is described at /docs"
+_MOST_ERRORS = 20
 
 _WORDS = {
     400: "bad-request",
@@ -119,8 +124,42 @@ def problem_of(error: BaseException) -> Problem:
     return Problem(status, title, error.message, error.hint, kind, headers=headers, trace=error.trace_id)
 
 
-async def on_error(request: Request, error: Exception) -> Response:
+def add_problem_handlers(app: FastAPI) -> None:
+    """Let an application answer every error with a problem document."""
+    for kind in (CtxError, Exception):
+        app.add_exception_handler(kind, _on_error)
+    app.add_exception_handler(HTTPException, _on_http_error)
+    app.add_exception_handler(RequestValidationError, _on_invalid)
+
+
+async def _on_error(request: Request, error: Exception) -> Response:
     return problem_response(problem_of(error), request)
+
+
+async def _on_http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    title = {404: "There is nothing here", 405: "Not with this method"}.get(error.status_code, str(error.detail))
+    hint = _INTERFACE if error.status_code in (404, 405) else ""
+    problem = Problem(error.status_code, title, hint=hint, headers=error.headers or {})
+    return problem_response(problem, request)
+
+
+async def _on_invalid(request: Request, error: Exception) -> Response:
+    """Which fields are wrong, and why; never the values, which may be megabytes or secrets."""
+    assert isinstance(error, RequestValidationError)
+    if any(each["type"] == "json_invalid" for each in error.errors()):
+        problem = Problem(400, "The body is no JSON", hint=_INTERFACE)
+        return problem_response(problem, request)
+    found = [{"field": ".".join(map(str, each["loc"])), "message": str(each["msg"])} for each in error.errors()]
+    first = f"{found[0]['field']}: {found[0]['message']}" if found else ""
+    problem = Problem(
+        422,
+        "The request cannot be understood",
+        first,
+        _INTERFACE,
+        errors=found[:_MOST_ERRORS],
+    )
+    return problem_response(problem, request)
 
 
 _OURS: tuple[tuple[type[CtxError], int, str, str], ...] = (

@@ -7,6 +7,7 @@ sessions are those of whom the index acts for.
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
@@ -24,7 +25,6 @@ from research.service.schemas import Own, Routes, ask_document, search_document,
 if TYPE_CHECKING:
     from starlette.datastructures import QueryParams
 
-    from research.answer import CheckedAnswer
     from research.models import ResearchContext
     from research.service.service import Service
 
@@ -122,46 +122,35 @@ async def _stream(service: Service, asked: AskRequest, request: Request) -> Asyn
         yield event("context", ask_document(context))
         answer = None
         if _is_written(service, asked, context):
-            writing = _Writing(service, context, request)
-            async for piece in writing.pieces():
-                yield piece
-            answer = await writing.answer()
+            pieces: asyncio.Queue[str | None] = asyncio.Queue()
+            left, loop = threading.Event(), asyncio.get_running_loop()
+
+            def on_piece(piece: str) -> None:
+                if left.is_set() or service.stopping.is_set():
+                    raise KeyboardInterrupt  # ends the answer in good order, as at a terminal
+                loop.call_soon_threadsafe(pieces.put_nowait, piece)
+
+            writing = asyncio.create_task(service.write(context, on_piece))
+            writing.add_done_callback(lambda _: pieces.put_nowait(None))
+            try:
+                async for piece in _until_none(pieces):
+                    yield piece
+            finally:
+                left.set()  # whoever read has gone: the model need not go on
+            answer = await writing
         yield event("answer", ask_document(context, answer))
     except CtxError as error:
         yield event("problem", problem_of(error).to_dict(request.state.request_id))
 
 
-class _Writing:
-    """An answer while a model writes it, in another thread. It ends when the reader has gone or the server stops."""
-
-    def __init__(self, service: Service, context: ResearchContext, request: Request) -> None:
-        self._service = service
-        self._request = request
-        self._loop = asyncio.get_running_loop()
-        self._queue: asyncio.Queue[str] = asyncio.Queue()
-        self._left = False
-        self._task = asyncio.create_task(service.write(context, self._on_piece))
-
-    async def pieces(self) -> AsyncIterator[bytes]:
+async def _until_none(pieces: asyncio.Queue[str | None]) -> AsyncIterator[bytes]:
+    while True:
         try:
-            while not self._task.done() or not self._queue.empty():
-                next_piece = asyncio.create_task(self._queue.get())
-                await asyncio.wait(
-                    [next_piece, self._task], timeout=_ALIVE_SECONDS, return_when=asyncio.FIRST_COMPLETED
-                )
-                if next_piece.done():
-                    yield event("piece", {"text": next_piece.result()})
-                    continue
-                next_piece.cancel()
-                if not self._task.done():
-                    yield b": still writing\n\n"
-        finally:
-            self._left = not self._task.done()  # whoever read has gone: the model need not go on
-
-    async def answer(self) -> CheckedAnswer:
-        return await self._task
-
-    def _on_piece(self, piece: str) -> None:
-        if self._left or self._service.stopping.is_set():
-            raise KeyboardInterrupt  # ends the answer in good order, as at a terminal
-        self._loop.call_soon_threadsafe(self._queue.put_nowait, piece)
+            async with asyncio.timeout(_ALIVE_SECONDS):
+                piece = await pieces.get()
+        except TimeoutError:
+            yield b": still writing\n\n"
+            continue
+        if piece is None:
+            return
+        yield event("piece", {"text": piece})

@@ -3,10 +3,8 @@
 It ends in good order: nobody new is let in, streams close, what runs may finish within its time. Signals are the
 command line's; it calls `stop`.
 
-Connections that say nothing, say it too slowly or say too much end here, before there is a request.
-
-uvicorn gives a connection all the time in the world for its headers, and all the memory. A thousand that send nothing
-would keep everybody else out.
+Connections that say nothing, say it too slowly or say too much end before there is a request: uvicorn gives each all
+the time in the world for its headers, and all the memory, and a thousand that send nothing would keep everybody out.
 """
 
 from __future__ import annotations
@@ -21,9 +19,10 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from research.errors import CtxError, UsageError
+from research.observe import logger_of
 from research.service.service import Limits, ServeOptions
 
 if TYPE_CHECKING:
@@ -37,56 +36,45 @@ def bounded_protocol(limits: Limits) -> type[HttpToolsProtocol]:
     silent: dict[BoundedProtocol, None] = {}  # those without a request under way, the oldest first
 
     class BoundedProtocol(HttpToolsProtocol):
-        def __init__(self, *args: Any, **options: Any) -> None:
-            super().__init__(*args, **options)
-            self._header_bytes = 0
-            self._headers_due: asyncio.TimerHandle | None = None
-            self._refused = False
+        _headers_due: asyncio.TimerHandle | None = None
+        _header_bytes = 0
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
             if len(self.connections) > limits.connections:
                 # Whoever has waited longest without a word makes room. If all are at work, the newcomer has to go.
-                oldest = next(iter(silent), None)
-                if oldest is None:
-                    self._refuse(503, "too many connections")
-                    return
-                oldest._end()
-            silent[self] = None
-            self._await_headers()
+                next(iter(silent), self).transport.abort()
+            self._wait()
 
         def connection_lost(self, exc: Exception | None) -> None:
-            silent.pop(self, None)
-            self._stop_waiting()
+            self._work()
             super().connection_lost(exc)
 
         def data_received(self, data: bytes) -> None:
             if self in silent:
                 self._header_bytes += len(data)
                 if self._headers_due is None:  # a further request on the same connection
-                    self._await_headers()
-            if self._refused:
+                    self._wait()
+            if self.transport.is_closing():
                 return
             super().data_received(data)
             if self in silent and self._header_bytes > limits.header_bytes:
-                self._refuse(431, "the headers are too large")
+                self.send_400_response("the headers are too large")
 
         def on_headers_complete(self) -> None:
-            silent.pop(self, None)
-            self._stop_waiting()
-            self._header_bytes = 0
+            self._work()
             # They may have come in one piece, together with a body.
             if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > limits.header_bytes:
-                self._refuse(431, "the headers are too large")
+                self.send_400_response("the headers are too large")
             else:
                 super().on_headers_complete()
 
         def on_body(self, body: bytes) -> None:
-            if not self._refused:
+            if not self.transport.is_closing():
                 super().on_body(body)
 
         def on_message_complete(self) -> None:
-            if not self._refused:
+            if not self.transport.is_closing():
                 super().on_message_complete()
 
         def on_response_complete(self) -> None:
@@ -95,28 +83,16 @@ def bounded_protocol(limits: Limits) -> type[HttpToolsProtocol]:
             if not self.transport.is_closing() and not another:
                 silent[self] = None
 
-        def _await_headers(self) -> None:
-            self._headers_due = self.loop.call_later(limits.header_seconds, self._end)
+        def _wait(self) -> None:
+            silent[self] = None
+            self._headers_due = self.loop.call_later(limits.header_seconds, self.transport.abort)
 
-        def _stop_waiting(self) -> None:
+        def _work(self) -> None:
+            silent.pop(self, None)
+            self._header_bytes = 0
             if self._headers_due is not None:
                 self._headers_due.cancel()
                 self._headers_due = None
-
-        def _end(self) -> None:
-            silent.pop(self, None)
-            if not self.transport.is_closing():
-                self.transport.abort()
-
-        def _refuse(self, status: int, why: str) -> None:
-            if self._refused:
-                return
-            self._refused = True
-            silent.pop(self, None)
-            body = why.encode()
-            head = b"content-type: text/plain; charset=utf-8\r\ncontent-length: %d\r\nconnection: close\r\n\r\n"
-            self.transport.write(STATUS_LINE[status] + head % len(body) + body)
-            self.transport.close()
 
     return BoundedProtocol
 
@@ -177,8 +153,6 @@ class IndexServer(uvicorn.Server):
 
 def _hush() -> None:
     """Send what libraries have to say into our log, if there is one, and not to a terminal by itself."""
-    from research.observe import logger_of
-
     for name in ("uvicorn", "uvicorn.error", "uvicorn.access", "python_multipart.multipart"):
         logging.getLogger(name).parent = logger_of("server")
 

@@ -22,18 +22,16 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated
 
-from fastapi import Request
-from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect
+from fastapi import Form, Request
+from pydantic import Field
 from starlette.responses import Response
 
-from research.errors import ProblemError
 from research.governance import Principal
 from research.secret import Secret
-from research.service.problems import Problem, problem_of, problem_response, refused
-from research.service.schemas import Routes
+from research.service.problems import Problem, problem_response
+from research.service.schemas import Body, Routes
 from research.service.tokens import Grant, TokenBook, digest, new_token
 
 _LINK_SECONDS = 600.0
@@ -136,56 +134,38 @@ def session_ids(cookie_headers: Sequence[str], port: int | None) -> list[str]:
     return [part.removeprefix(wanted).strip('"') for part in parts if part.startswith(wanted)][:4]
 
 
-_TRY = "open the link that ctx serve prints; each works once"
-_WRONG = Problem(401, "The token is not accepted", hint=_TRY, headers={"WWW-Authenticate": "Bearer"})
-_UNREADABLE = Problem(422, "The request holds no token", hint='send {"token": "…"} as JSON')
+_WRONG = Problem(
+    401,
+    "The token is not accepted",
+    hint="open the link that ctx serve prints; each works once",
+    headers={"WWW-Authenticate": "Bearer"},
+)
+_RESPONSES = {401: {"description": "The token is not accepted"}}
+Token = Annotated[str, Field(max_length=512, description="one-time, of the link; or a lasting one")]
 
-_TOKEN_SCHEMA = {
-    "type": "object",
-    "properties": {"token": {"type": "string", "description": "one-time, of the link; or a lasting one"}},
-    "required": ["token"],
-}
-_RESPONSES: dict[int | str, dict[str, Any]] = {
-    401: {"description": "The token is not accepted"},
-    415: {"description": "Another kind of body than this takes"},
-    422: {"description": "The request holds no token"},
-}
-_JSON, _FORM = "application/json", "application/x-www-form-urlencoded"
+
+class LoginBody(Body):
+    token: Token
 
 
 def login_router(sessions: Sessions) -> Routes:
     """`POST /api/login`, `POST /login` for a form, `POST /api/logout`."""
     router = Routes(tags=["login"])
 
-    async def enter(request: Request, kind: str, entered: Response) -> Response:
-        try:
-            session = sessions.log_in((await _token_of(request, kind)).strip())
-        except ProblemError as error:
-            return problem_response(problem_of(error), request)
+    def enter(token: str, request: Request, entered: Response) -> Response:
+        session = sessions.log_in(token.strip())
         if session is None:
             return problem_response(_WRONG, request)
         set_session(entered, session, request)
         return entered
 
-    @router.answer(
-        "POST /api/login",
-        "Exchange a token for a session's cookie",
-        status=204,
-        responses=_RESPONSES,
-        openapi_extra=_takes(_JSON),
-    )
-    async def log_in(request: Request) -> Response:
-        return await enter(request, _JSON, Response(status_code=204))
+    @router.answer("POST /api/login", "Exchange a token for a session's cookie", status=204, responses=_RESPONSES)
+    async def log_in(body: LoginBody, request: Request) -> Response:
+        return enter(body.token, request, Response(status_code=204))
 
-    @router.answer(
-        "POST /login",
-        "The same for a form without JavaScript",
-        status=303,
-        responses=_RESPONSES,
-        openapi_extra=_takes(_FORM),
-    )
-    async def log_in_by_form(request: Request) -> Response:
-        entered = await enter(request, _FORM, Response(status_code=303, headers={"Location": "/"}))
+    @router.answer("POST /login", "The same for a form without JavaScript", status=303, responses=_RESPONSES)
+    async def log_in_by_form(token: Annotated[Token, Form()], request: Request) -> Response:
+        entered = enter(token, request, Response(status_code=303, headers={"Location": "/"}))
         if entered.status_code != 303 and "text/html" in request.headers.get("accept", ""):
             return Response(_PAGE, entered.status_code, media_type="text/html")
         return entered
@@ -198,24 +178,6 @@ def login_router(sessions: Sessions) -> Routes:
         return response
 
     return router
-
-
-def _takes(kind: str) -> dict[str, Any]:
-    return {"requestBody": {"required": True, "content": {kind: {"schema": _TOKEN_SCHEMA}}}}
-
-
-async def _token_of(request: Request, kind: str) -> str:
-    """Read the token. Raises ProblemError, which never repeats what was sent."""
-    given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if given != kind:
-        raise refused(Problem(415, "The body is of another kind", hint=f"send it as {kind}"))
-    try:
-        token = (await (request.json() if kind == _JSON else request.form()))["token"]
-    except (ValueError, KeyError, TypeError, RecursionError, HTTPException, ClientDisconnect):
-        raise refused(_UNREADABLE) from None
-    if not isinstance(token, str):
-        raise refused(_UNREADABLE)
-    return token
 
 
 def _port(request: Request) -> int | None:

@@ -16,11 +16,13 @@ import re
 import secrets
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
 from research.errors import CtxError, NothingFoundError, UsageError
 from research.files import Followed, create_private, locked, read_private, replace_private, user_state
@@ -30,28 +32,37 @@ from research.store import MARKER, IndexPaths, index_id
 
 SCHEMA = "ctx.tokens/1"
 
-_NAME = re.compile(r"\w[\w.@+:-]{0,63}")
-_ID = re.compile(r"[0-9a-f]{8}")
-_INDEX = re.compile(r"[0-9a-f]{32}")
-_DIGEST = re.compile(r"[0-9a-f]{64}")
+_NAME = r"^\w[\w.@+:-]{0,63}$"
 _MOST_TOKENS = 1000  # each is compared with what a request brings
 _MOST_DAYS = 3650
+
+
+def _time(text: str) -> str:
+    if datetime.fromisoformat(text).tzinfo is None:
+        raise ValueError("it has no zone")
+    return text
 
 
 @dataclass(frozen=True, slots=True)
 class TokenEntry:
     """What is kept of a token. `index` is the lasting id of the index it opens; `expires_at` is empty if it lasts."""
 
-    id: str
-    principal: str
-    tenant: str
-    created_at: str
-    expires_at: str
-    index: str
-    sha256: str
+    id: Annotated[str, Field(pattern="^[0-9a-f]{8}$")]
+    principal: Annotated[str, Field(pattern=_NAME)]
+    tenant: Annotated[str, Field(pattern=_NAME)]
+    created_at: Annotated[str, AfterValidator(_time)]
+    expires_at: Literal[""] | Annotated[str, AfterValidator(_time)]
+    index: Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
+    sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
     def is_over(self, now: datetime) -> bool:
         return bool(self.expires_at) and datetime.fromisoformat(self.expires_at) <= now
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    schema: Literal["ctx.tokens/1"]
+    tokens: tuple[TokenEntry, ...]
 
 
 def default_store() -> Path:
@@ -126,30 +137,13 @@ def read_tokens(store: Path) -> tuple[TokenEntry, ...]:
     except FileNotFoundError:
         return ()
     try:
-        return _parse(json.loads(content))
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return TypeAdapter(_Stored).validate_json(content).tokens
+    except ValidationError:
         raise CtxError(f"{store} is damaged, or of a newer ctx", hint="move it away, and make new tokens") from None
 
 
-def _parse(document: Any) -> tuple[TokenEntry, ...]:
-    if document["schema"] != SCHEMA:
-        raise ValueError
-    names = [field.name for field in fields(TokenEntry)]
-    entries = tuple(TokenEntry(**{name: str(found[name]) for name in names}) for found in document["tokens"])
-    if not all(map(_is_sound, entries)):
-        raise ValueError
-    return entries
-
-
-def _is_sound(entry: TokenEntry) -> bool:
-    times = [datetime.fromisoformat(time) for time in (entry.created_at, entry.expires_at or entry.created_at)]
-    named = _NAME.fullmatch(entry.principal) and _NAME.fullmatch(entry.tenant)
-    known = _ID.fullmatch(entry.id) and _INDEX.fullmatch(entry.index) and _DIGEST.fullmatch(entry.sha256)
-    return bool(named and known) and all(time.tzinfo for time in times)
-
-
 def _check_name(what: str, name: str) -> None:
-    if not _NAME.fullmatch(name):
+    if not re.fullmatch(_NAME, name):
         raise UsageError(f"{name!r} cannot be a {what}", hint="up to 64 letters, digits and . _ - @ + : and no spaces")
 
 

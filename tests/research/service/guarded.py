@@ -13,9 +13,9 @@ from fastapi import FastAPI, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import ASGIApp
 
-from research.errors import CtxError, NothingFoundError
+from research.errors import NothingFoundError
 from research.service.guard import AccessRules, Guard
-from research.service.problems import on_error
+from research.service.problems import add_problem_handlers
 from research.service.service import Limits
 from research.service.sessions import Sessions, login_router
 from research.service.tokens import TokenBook, owner_token
@@ -129,8 +129,7 @@ async def _exchange(app: Any, scope: dict[str, Any], body: bytes) -> Answer:
 def small_app(sessions: Sessions, reached: list[str]) -> ASGIApp:
     app = FastAPI(redirect_slashes=False)
     app.include_router(login_router(sessions))
-    for kind in (CtxError, Exception):
-        app.add_exception_handler(kind, on_error)
+    add_problem_handlers(app)
 
     @app.api_route("/api/whoami", methods=["GET", "POST", "DELETE"])
     @app.get("/health")

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import shutil
 from pathlib import Path
 
 import httpx
-import pytest
 
 from ingest import ingest
 from research.service.service import Service
@@ -158,17 +156,3 @@ def test_a_file_is_served_whole_or_in_part_and_only_as_it_was_ingested(tmp_path:
         assert (await client.get(url)).status_code == 404
 
     run(work, root)
-
-
-@pytest.mark.slow
-def test_descriptors_are_let_go(sample_index: Path) -> None:
-    async def work(client: httpx.AsyncClient, service: Service) -> None:
-        url = (await first(client, "handbook-2025"))["file_url"]
-        for _ in range(5):
-            await client.get(url)
-            await client.get(url, headers={"Range": "bytes=99999999-"})
-        gc.collect()
-        led_to = [os.path.realpath(f"/proc/self/fd/{number}") for number in range(1024)]
-        assert not [path for path in led_to if path.endswith(".pdf")]
-
-    run(work, sample_index)
