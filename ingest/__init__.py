@@ -1,7 +1,7 @@
 """PDF files into an index.
 
 from ingest import ingest
-from research.store.files.paths import IndexPaths
+from research.store.paths import IndexPaths
 
 summary = ingest(IndexPaths(Path(".ctx")), ["reports", "letter.pdf"])
 

@@ -52,15 +52,9 @@ from research.store import (
     Catalog,
     PageBlobs,
     PageImage,
-    chunk_vectors,
-    count_pages,
     fitting_parts,
     make_folder,
-    numbers_without_vectors,
-    page_vectors,
-    pending_items,
     visual_kind,
-    write_item_vectors,
 )
 
 if TYPE_CHECKING:
@@ -90,7 +84,7 @@ class RunEncoder:
     def is_other_than(self, catalog: Catalog) -> bool:
         """Whether the index was filled by another encoder: one of another name, or another model behind the address
         that the user names. A server that is down decides nothing."""
-        known = chunk_vectors.encoder_of(catalog)
+        known = catalog.chunks.encoder()
         if not known or known != self.name:
             return bool(known)
         if not self._named or not is_encoder_address(self.name):
@@ -107,12 +101,10 @@ class RunEncoder:
         """Make it the encoder of the index. True if all vectors that were there went, though its name is the same."""
         encoder = self.load()
         if not isinstance(encoder, OpenAIEncoder):
-            chunk_vectors.set_encoder(catalog, encoder.name, encoder.dim)
+            catalog.chunks.set_encoder(encoder.name, encoder.dim)
             return False
-        changed = chunk_vectors.encoder_of(catalog) == encoder.name and not _fills(catalog, encoder)
-        chunk_vectors.set_encoder(
-            catalog, encoder.name, encoder.tried.dim, sketch=encoder.tried.sketch, changed=changed
-        )
+        changed = catalog.chunks.encoder() == encoder.name and not _fills(catalog, encoder)
+        catalog.chunks.set_encoder(encoder.name, encoder.tried.dim, sketch=encoder.tried.sketch, changed=changed)
         return changed
 
     @contextmanager
@@ -144,14 +136,14 @@ class RunEncoder:
 
 def _fills(catalog: Catalog, encoder: OpenAIEncoder) -> bool:
     """Whether what answers at the address gives vectors like those of the index."""
-    sketch = chunk_vectors.sketch_of(catalog)
-    return encoder.tried.dim == chunk_vectors.dim_of(catalog) and (not sketch or alike(encoder.tried.sketch, sketch))
+    sketch = catalog.chunks.sketch()
+    return encoder.tried.dim == catalog.chunks.dim() and (not sketch or alike(encoder.tried.sketch, sketch))
 
 
 def choose_text_encoder(catalog: Catalog, settings: Settings, observer: Observer) -> str:
     """Return the full name of the encoder the user names, else of the index's own, else of the embedded one. An index's
     own that the user has not allowed is refused: another in its place would embed everything anew, unasked."""
-    known = chunk_vectors.encoder_of(catalog)
+    known = catalog.chunks.encoder()
     if settings.text_encoder:
         name = identify_text_encoder(settings.text_encoder, fetching=lambda model: _note_fetching(model, observer))
         check_encoder(name, settings)
@@ -165,7 +157,7 @@ def choose_text_encoder(catalog: Catalog, settings: Settings, observer: Observer
 def encoder_for_items(catalog: Catalog, settings: Settings, observer: Observer, what: str) -> RunEncoder:
     """Take the encoder that the index has, else the one that the user names. Where these differ, documents would have
     to be embedded anew, which is for an ingest of documents to do."""
-    known = chunk_vectors.encoder_of(catalog)
+    known = catalog.chunks.encoder()
     name = choose_text_encoder(catalog, settings, observer)
     if known and known != name:
         observer.on_note(f"{what} embedded by {known}, as this index is; to change it: ctx ingest PATH")
@@ -174,19 +166,19 @@ def encoder_for_items(catalog: Catalog, settings: Settings, observer: Observer, 
 
 def embed_items(catalog: Catalog, kind: str, encoder: RunEncoder, observer: Observer) -> int:
     """Give vectors to the items of a kind that have none; return how many."""
-    numbers = numbers_without_vectors(catalog, kind, encoder.name)
+    numbers = catalog.items.without_vectors(kind, encoder.name)
     if not numbers:
         return 0
     loaded = encoder.load()
-    if not chunk_vectors.encoder_of(catalog):
+    if not catalog.chunks.encoder():
         encoder.declare(catalog)
     observer.on_progress("embed", 0, len(numbers))
     done = 0
     for start in range(0, len(numbers), _BATCH):
-        pending = pending_items(catalog, numbers[start : start + _BATCH])
+        pending = catalog.items.pending(numbers[start : start + _BATCH])
         parts, owners = fitting_parts(pending, loaded)
         if parts:
-            write_item_vectors(catalog, loaded.name, owners, loaded.embed(parts))
+            catalog.items.write_vectors(loaded.name, owners, loaded.embed(parts))
         done += len(pending)
         observer.on_progress("embed", done, len(numbers))
     return done
@@ -212,7 +204,7 @@ _PAGES = 8  # with lines to embed, a commit
 def choose_visual(work: Work) -> None:
     """Settle which encoder works, before anything is read, and say what changing it means. A model that is not there
     is told at once, and costs the visual side only."""
-    known = page_vectors.encoder_of(work.catalog)
+    known = work.catalog.visual.encoder()
     try:
         work.visual = _chosen(work, known)
     except UsageError:
@@ -228,7 +220,7 @@ def choose_visual(work: Work) -> None:
             "a visual model looks at page images, and images are switched off",
             hint="leave out --no-images, or choose --visual regions",
         )
-    pages = count_pages(work.catalog)
+    pages = work.catalog.pages.count()
     if pages and known and _kind(known) != _kind(work.visual):
         work.observer.on_note(
             f"the visual side of this index is by {known}; {pages} pages change to {work.visual}"
@@ -243,25 +235,25 @@ def is_by_model(work: Work) -> bool:
 
 def open_regions(work: Work) -> None:
     """Let `regions` answer as soon as the text side has vectors, long before OCR is through."""
-    name = chunk_vectors.encoder_of(work.catalog)
+    name = work.catalog.chunks.encoder()
     if work.visual == REGIONS and name:
-        page_vectors.set_encoder(work.catalog, f"{REGIONS}:{name}", chunk_vectors.dim_of(work.catalog))
+        work.catalog.visual.set_encoder(f"{REGIONS}:{name}", work.catalog.chunks.dim())
 
 
 def embed_pages(work: Work) -> None:
     """Bring the visual side up to date, whichever it is."""
     if not work.visual:
         return
-    lines = page_vectors.pages_with_new_lines(work.catalog) if work.visual == REGIONS else []
+    lines = work.catalog.visual.pages_with_new_lines() if work.visual == REGIONS else []
     encoder = work.encoder.load() if lines else None
     try:
         if work.visual == OFF:
-            page_vectors.set_encoder(work.catalog, OFF, 0)
+            work.catalog.visual.set_encoder(OFF, 0)
         elif is_by_model(work):
             _embed_images(work)
         elif encoder is not None:
             _embed_lines(work, lines, encoder)
-        page_vectors.set_problem(work.catalog, "")
+        work.catalog.visual.set_problem("")
     except CtxError as error:
         _fail(work, error)
 
@@ -292,22 +284,22 @@ def _embed_lines(work: Work, pages: Sequence[int], encoder: TextEncoder) -> None
     work.observer.on_progress("visual", 0, len(pages))
     for start in range(0, len(pages), _PAGES):
         part = pages[start : start + _PAGES]
-        page_vectors.write(work.catalog, list(_line_vectors(work.catalog, part, encoder)))
+        work.catalog.visual.write(list(_line_vectors(work.catalog, part, encoder)))
         work.observer.on_progress("visual", start + len(part), len(pages))
 
 
 def _embed_images(work: Work) -> None:
     """Vectors of page images by a visual model, page by page."""
-    known = (page_vectors.encoder_of(work.catalog), page_vectors.dim_of(work.catalog))
-    if known[0] == work.visual and not page_vectors.unseen_images(work.catalog):
+    known = (work.catalog.visual.encoder(), work.catalog.visual.dim())
+    if known[0] == work.visual and not work.catalog.visual.unseen_images():
         return
     encoder = load_visual_encoder(work.visual, device=work.settings.device)
     if known[0] == encoder.name and known[1] not in (0, encoder.dim):
         work.observer.on_note(
             f"{encoder.name} now gives vectors of {encoder.dim} dimensions, not {known[1]}; all pages are seen anew"
         )
-    page_vectors.set_encoder(work.catalog, encoder.name, encoder.dim)
-    images = page_vectors.unseen_images(work.catalog)
+    work.catalog.visual.set_encoder(encoder.name, encoder.dim)
+    images = work.catalog.visual.unseen_images()
     work.observer.on_progress("visual", 0, len(images))
     for done, image in enumerate(images, start=1):
         _embed_image(work, image, encoder)
@@ -320,18 +312,18 @@ def _embed_image(work: Work, image: PageImage, encoder: VisualEncoder) -> None:
         seen = encoder.embed_pages([Path(image.path)])[0]
     except CtxError as error:
         failed = FailedPage(image.page, STAGE_VISUAL, "visual_failed", error.message)
-        page_vectors.give_up(work.catalog, image, failed)
+        work.catalog.visual.give_up(image, failed)
         work.summary.visual_failures.append(f"{image.name}: {error.message}")
         report_failure(work, image.source_path, failed)
     else:
-        page_vectors.write(work.catalog, [_blobs(image.page_id, seen)])
+        work.catalog.visual.write([_blobs(image.page_id, seen)])
 
 
 def _fail(work: Work, error: CtxError) -> None:
     work.visual = ""
     work.summary.visual_error = error.message
     work.summary.visual_hint = error.hint
-    page_vectors.set_problem(work.catalog, error.message)
+    work.catalog.visual.set_problem(error.message)
     work.observer.on_note(f"the visual side is left as it is: {error.message}; the text side goes on")
 
 
@@ -342,7 +334,7 @@ def _kind(name: str) -> str:
 
 def _line_vectors(catalog: Catalog, page_ids: Sequence[int], encoder: TextEncoder) -> Iterator[PageBlobs]:
     for page_id in page_ids:
-        lines = page_vectors.lines_of(catalog, page_id)
+        lines = catalog.visual.lines(page_id)
         packed = pack(encoder.embed([fitting(line.text, encoder) for line in lines])) if lines else b""
         yield PageBlobs(page_id, b"", b"", b"", packed)  # the lines have their boxes themselves
 

@@ -47,31 +47,10 @@ from research.store import (
     FailedFile,
     FileStamp,
     IndexPaths,
-    add_document,
     add_tries,
-    all_documents,
-    ask_for_images,
-    chunk_vectors,
-    count_for_ocr,
-    document_at_path,
-    document_of_hash,
-    failed_file,
-    failures_of,
-    forget_files_gone,
-    forget_path,
+    files,
     found_at,
-    get_document,
-    given_up,
-    images,
-    ledger,
-    note_file,
     ocr_error,
-    paths_below,
-    reader_version_of,
-    record_file,
-    rename_document,
-    reopen,
-    to_read_again,
     waits,
     write_lock,
 )
@@ -199,7 +178,7 @@ def report_scan(work: Account, found: Scanned[Any]) -> None:
 def _find_gone(catalog: Catalog, paths: Sequence[Path]) -> list[str]:
     """The places below the folders among `paths` where documents were. A file that moved within them is not gone."""
     folders = [to_utf8(os.path.normpath(path.absolute())) for path in paths if path.is_dir()]
-    known = {path for folder in folders for path in paths_below(catalog, folder)}
+    known = {path for folder in folders for path in catalog.documents.paths_below(folder)}
     return sorted(path for path in known if found_at(path) is None and folder_above(path))
 
 
@@ -213,29 +192,29 @@ def _tell_gone(work: Work, paths: Sequence[Path], *, prune: bool, known_folders:
         return
     lost, summary.empty_folders = removable(summary.gone, known_folders or {})
     for path in lost:
-        removed = forget_path(work.catalog, path)
+        removed = work.catalog.documents.forget_path(path)
         if removed is not None:
             summary.removed.append(removed)
 
 
 def _open_stages(work: Work, *, retry: bool) -> None:
     """Put on the ledger what the stages should do again or for the first time; remove images of documents gone."""
-    reopen(work.catalog, waiting_of=[outcome.doc_id for outcome in work.summary.files] if retry else ())
+    work.catalog.ledger.reopen(waiting_of=[outcome.doc_id for outcome in work.summary.files] if retry else ())
     if work.settings.images:
-        ask_for_images(work.catalog)
-    images.sweep(work.catalog.paths, {document.doc_id for document in all_documents(work.catalog)})
+        work.catalog.ledger.ask_for_images()
+    files.sweep_images(work.catalog.paths, {document.doc_id for document in work.catalog.documents.all()})
 
 
 def _count(work: Work) -> None:
     """What the run left in the catalog, as it is now: OCR takes chunks out again."""
     summary, catalog = work.summary, work.catalog
-    summary.chunks = chunk_vectors.count_embedded(catalog, work.embedded)
-    summary.pending_chunks = ledger.count_pending(catalog)
-    summary.pending_ocr = count_for_ocr(catalog) if work.settings.ocr != "off" else 0
+    summary.chunks = catalog.chunks.count_embedded(work.embedded)
+    summary.pending_chunks = catalog.ledger.count_pending()
+    summary.pending_ocr = catalog.ledger.count_for_ocr() if work.settings.ocr != "off" else 0
     told = {(page.path, page.page, page.stage) for page in summary.failed_pages}
     summary.waiting_pages = [
         PageOutcome(page.path, page.page, page.stage, page.code, page.reason)
-        for page in given_up(catalog)
+        for page in catalog.ledger.given_up()
         if (page.page or page.stage != STAGE_READ) and (page.path, page.page, page.stage) not in told
     ]
 
@@ -260,8 +239,8 @@ class ToRead:
 
 def _read_files(work: Work, files: Sequence[Path], *, retry: bool) -> None:
     """Settle what is known, read the rest; every file is accounted for in the summary."""
-    forget_files_gone(work.catalog)
-    again = to_read_again(work.catalog, waiting=retry)
+    work.catalog.ledger.forget_missing_files()
+    again = work.catalog.ledger.to_read_again(waiting=retry)
     to_read: dict[str, ToRead] = {}
     copies: list[ToRead] = []
     for path in files:
@@ -290,23 +269,23 @@ def plan(catalog: Catalog, path: Path, again: Container[str] = (), *, retry: boo
     to try again; `retry`: so is whatever waits."""
     try:
         stamp = stamp_of(path)
-        known = document_at_path(catalog, stamp.path)
+        known = catalog.documents.at_path(stamp.path)
         unchanged = known is not None and known[1] == stamp and known[0] not in again
-        if known is not None and unchanged and reader_version_of(catalog, known[0]) == READER_VERSION:
+        if known is not None and unchanged and catalog.documents.reader_version(known[0]) == READER_VERSION:
             return FileOutcome(stamp.path, "unchanged", known[0])
         sha256 = hash_of(path)
     except DocumentError as error:
         return FileOutcome(to_utf8(path), "failed", code=error.code, reason=error.message)
-    same = document_of_hash(catalog, sha256)
+    same = catalog.documents.of_hash(sha256)
     if same is None:
         return _unless_hopeless(catalog, ToRead(path, stamp, sha256, replaces=known is not None), retry=retry)
     document = same[0]
     if same[1] != READER_VERSION or document.doc_id in again:
         keep = same[1] == READER_VERSION and not retry
-        failed = tuple(failures_of(catalog, document.doc_id)) if keep else ()
+        failed = tuple(catalog.ledger.failures(document.doc_id)) if keep else ()
         if (known is None or known[0] != document.doc_id) and not Path(document.source_path).exists():
             # It moved, and is read again: the place it left is no copy of it.
-            rename_document(catalog, document.doc_id, document.source_path, stamp, to_utf8(path.name))
+            catalog.documents.rename(document.doc_id, document.source_path, stamp, to_utf8(path.name))
         return ToRead(path, stamp, sha256, replaces=True, failed=failed)
     return _settle_known(catalog, path, stamp, document, known[0] if known is not None else "")
 
@@ -314,18 +293,18 @@ def plan(catalog: Catalog, path: Path, again: Container[str] = (), *, retry: boo
 def _settle_known(catalog: Catalog, path: Path, stamp: FileStamp, document: DocumentInfo, known: str) -> FileOutcome:
     """Note where a document is now. `known`: the document that was at this path before."""
     if known == document.doc_id:
-        note_file(catalog, document.doc_id, stamp)
+        catalog.documents.note_file(document.doc_id, stamp)
         return FileOutcome(stamp.path, "unchanged", document.doc_id)
     if not Path(document.source_path).exists():
-        rename_document(catalog, document.doc_id, document.source_path, stamp, to_utf8(path.name))
+        catalog.documents.rename(document.doc_id, document.source_path, stamp, to_utf8(path.name))
         return FileOutcome(stamp.path, "renamed", document.doc_id)
-    note_file(catalog, document.doc_id, stamp)
+    catalog.documents.note_file(document.doc_id, stamp)
     return FileOutcome(stamp.path, "copy", document.doc_id)
 
 
 def _unless_hopeless(catalog: Catalog, step: ToRead, *, retry: bool) -> FileOutcome | ToRead:
     """A file that ran out of its time twice would do it again: it is told, and costs no time."""
-    failed = failed_file(catalog, step.stamp.path)
+    failed = catalog.ledger.failed_file(step.stamp.path)
     same = failed is not None and (failed.sha256, failed.reader_version) == (step.sha256, READER_VERSION)
     if failed is None or not same or failed.tries < 2 or retry:
         return step
@@ -391,8 +370,7 @@ def _commit(work: Work, step: ToRead, event: DocumentRead, new: Sequence[FailedP
     )
     kept = _kept_failures(step.failed, event.job)
     try:
-        add_document(
-            work.catalog,
+        work.catalog.documents.add(
             info,
             step.stamp,
             _skip_failed_ocr(read_pages(event.job.output), kept),
@@ -431,7 +409,7 @@ def _skip_failed_ocr(pages: Iterable[PageWithChunks], kept: Sequence[FailedPage]
 
 def _name_of(work: Work, step: ToRead) -> tuple[str, str]:
     """File name and path of a document: those of this file, or those it goes by already, if it is read again."""
-    known = get_document(work.catalog, step.doc_id)
+    known = work.catalog.documents.get(step.doc_id)
     if known is not None and known.source_path != step.stamp.path and Path(known.source_path).exists():
         return known.filename, known.source_path
     return to_utf8(step.path.name), step.stamp.path
@@ -440,10 +418,10 @@ def _name_of(work: Work, step: ToRead) -> tuple[str, str]:
 def _failure(work: Work, step: ToRead, event: Failed) -> FileOutcome:
     if event.code == TIMEOUT:  # not to be waited for in every run
         path, version = step.stamp.path, READER_VERSION
-        known = failed_file(work.catalog, path)
+        known = work.catalog.ledger.failed_file(path)
         same = known is not None and (known.sha256, known.reader_version) == (step.sha256, version)
         tries = event.tries + (known.tries if known is not None and same else 0)
-        record_file(work.catalog, FailedFile(path, step.sha256, version, event.code, event.reason, tries))
+        work.catalog.ledger.record_file(FailedFile(path, step.sha256, version, event.code, event.reason, tries))
     return FileOutcome(step.stamp.path, "failed", step.doc_id, code=event.code, reason=event.reason)
 
 
@@ -453,7 +431,7 @@ def _settle_copy(work: Work, copy: ToRead) -> None:
     if first.result == "failed":
         finish(work, FileOutcome(copy.stamp.path, "failed", code=first.code, reason=first.reason))
     else:
-        note_file(work.catalog, copy.doc_id, copy.stamp)
+        work.catalog.documents.note_file(copy.doc_id, copy.stamp)
         finish(work, FileOutcome(copy.stamp.path, "copy", copy.doc_id))
 
 

@@ -35,24 +35,11 @@ from research.store import (
     STAGE_READ,
     STAGE_VECTORS,
     Catalog,
-    chunk_vectors,
-    close_ledger,
-    count_items,
-    count_pending,
-    document_at_path,
-    failures_of,
+    files,
     generations,
-    get_document,
-    give_up_ocr,
-    images,
     make_folder,
-    mark_drawn,
-    needs_no_ocr,
-    pages_for_ocr,
     publish_in_subprocess,
-    unfinished,
     waits,
-    write_ocr,
 )
 
 _BATCH = 128  # chunks a commit: a few seconds of work, all that a kill can cost
@@ -80,8 +67,8 @@ class Work:
 
 def _unfinished_files(work: Work, stage: str) -> Iterator[tuple[str, Path]]:
     """Documents of a stage whose file is still the one that was read; one whose file is gone keeps its entry."""
-    for doc_id in unfinished(work.catalog).get(stage, []):
-        info = get_document(work.catalog, doc_id)
+    for doc_id in work.catalog.ledger.unfinished().get(stage, []):
+        info = work.catalog.documents.get(doc_id)
         if info is None:
             continue
         path = work.files.get(info.source_path, Path(info.source_path))
@@ -92,7 +79,7 @@ def _unfinished_files(work: Work, stage: str) -> Iterator[tuple[str, Path]]:
 def _is_same_file(work: Work, job: Job) -> bool:
     """Whether the file is still the one that the job began with. If not, what came of it belongs to another content,
     and the ledger keeps the document for the next run."""
-    info = get_document(work.catalog, job.doc_id)
+    info = work.catalog.documents.get(job.doc_id)
     return info is not None and _is_current(work.catalog, job.doc_id, job.path, info.source_path)
 
 
@@ -101,19 +88,19 @@ def _pages_to_skip(work: Work, doc_id: str, stage: str) -> tuple[int, ...]:
 
     A page that only our own code failed on can still be rendered.
     """
-    failed = failures_of(work.catalog, doc_id)
+    failed = work.catalog.ledger.failures(doc_id)
     broken = {f.page for f in failed if f.stage == STAGE_READ and (f.code != INTERNAL or stage == STAGE_OCR)}
     return tuple(sorted(broken | {f.page for f in failed if f.stage == stage and waits(f)}))
 
 
 def _report_failures(work: Work, doc_id: str, failed: Sequence[FailedPage]) -> None:
-    info = get_document(work.catalog, doc_id)
+    info = work.catalog.documents.get(doc_id)
     for page in failed:
         report_failure(work, info.source_path if info else "", page)
 
 
 def _is_current(catalog: Catalog, doc_id: str, path: Path, source_path: str) -> bool:
-    known = document_at_path(catalog, source_path)
+    known = catalog.documents.at_path(source_path)
     try:
         return known is not None and known[0] == doc_id and stamp_of(path) == known[1]
     except DocumentError:
@@ -123,30 +110,30 @@ def _is_current(catalog: Catalog, doc_id: str, path: Path, source_path: str) -> 
 def embed(work: Work) -> None:
     """Give every chunk a vector, in batches, each batch a commit."""
     other = work.encoder.is_other_than(work.catalog)
-    if not other and not unfinished(work.catalog).get(STAGE_VECTORS):
+    if not other and not work.catalog.ledger.unfinished().get(STAGE_VECTORS):
         return
-    if other or count_pending(work.catalog):
+    if other or work.catalog.ledger.count_pending():
         encoder = work.encoder.load()
         _check_window(work.catalog, encoder)
         if work.encoder.declare(work.catalog):
             work.observer.on_note(f"another model answers as {encoder.name} now; all documents are embedded anew")
-        if total := count_pending(work.catalog):
+        if total := work.catalog.ledger.count_pending():
             _embed_chunks(work, encoder, total)
         if isinstance(encoder, OpenAIEncoder) and encoder.halved:
             texts, encoder.halved = encoder.halved, 0
             work.observer.on_note(
                 f"passages longer than {encoder.name} takes: {texts}; the vector of each is the mean of its parts"
             )
-    close_ledger(work.catalog)
+    work.catalog.ledger.close()
 
 
 def _embed_chunks(work: Work, encoder: TextEncoder, total: int) -> None:
     done = 0
     work.observer.on_progress("embed", done, total)
-    chunks = chunk_vectors.pending_chunks(work.catalog)
+    chunks = work.catalog.chunks.pending()
     while batch := list(islice(chunks, _BATCH)):
         matrix = encoder.embed([chunk.text for chunk in batch])
-        chunk_vectors.write_vectors(work.catalog, [chunk.chunk_id for chunk in batch], matrix)
+        work.catalog.chunks.write([chunk.chunk_id for chunk in batch], matrix)
         work.embedded.extend(chunk.chunk_id for chunk in batch)
         done += len(batch)
         work.observer.on_progress("embed", done, total)
@@ -154,7 +141,7 @@ def _embed_chunks(work: Work, encoder: TextEncoder, total: int) -> None:
 
 def _check_window(catalog: Catalog, encoder: TextEncoder) -> None:
     """Chunks were cut for the encoder that first filled the index; one with a smaller window cannot take them."""
-    longest = chunk_vectors.longest_chunk(catalog)
+    longest = catalog.chunks.longest()
     if longest > encoder.max_tokens:
         raise CtxError(
             f"chunks of this index have up to {longest} tokens, and {encoder.name} takes {encoder.max_tokens}",
@@ -193,12 +180,12 @@ def _put_in_place(work: Work, event: DocumentDone | Failed, failed: list[FailedP
     entry in the ledger, and is tried again by the next run; what else fails as a whole would do so again."""
     doc_id = event.job.doc_id
     if isinstance(event, DocumentDone):
-        images.adopt(work.catalog.paths, doc_id, event.job.output)
-        mark_drawn(work.catalog, doc_id, event.pages, published=published, failed=failed)
+        files.adopt_images(work.catalog.paths, doc_id, event.job.output)
+        work.catalog.documents.mark_drawn(doc_id, event.pages, published=published, failed=failed)
     else:
         failed = [event.at(STAGE_IMAGES)]
         if event.code != UNREADABLE:
-            mark_drawn(work.catalog, doc_id, [], published=published, failed=failed)
+            work.catalog.documents.mark_drawn(doc_id, [], published=published, failed=failed)
     _report_failures(work, doc_id, failed)
 
 
@@ -210,7 +197,7 @@ def read_by_ocr(work: Work) -> None:
     jobs = list(_ocr_jobs(work))
     # What is missing, an engine or its language, is one error now, not one a document later; and where one was named,
     # it is told whether there is something to read or not.
-    if unfinished(work.catalog).get(STAGE_OCR) or settings.ocr_engine != "auto" or settings.ocr_language:
+    if work.catalog.ledger.unfinished().get(STAGE_OCR) or settings.ocr_engine != "auto" or settings.ocr_language:
         choose_engine(settings.ocr_engine, language=settings.ocr_language)
     if not jobs:
         return
@@ -223,7 +210,7 @@ def read_by_ocr(work: Work) -> None:
                 continue
             doc_id = event.job.doc_id
             if isinstance(event, PageOcrDone):
-                write_ocr(work.catalog, doc_id, event.page, event.chunks, event.lines)
+                work.catalog.documents.write_ocr(doc_id, event.page, event.chunks, event.lines)
                 work.summary.ocr_pages += 1
                 read[doc_id] += 1
                 done += 1
@@ -239,19 +226,19 @@ def read_by_ocr(work: Work) -> None:
             work.observer.on_progress("ocr", done, total)
     for job in jobs:  # what a finished job passed over needs no OCR after all
         if _is_same_file(work, job):
-            needs_no_ocr(work.catalog, job.doc_id, _unread(work, job))
+            work.catalog.documents.needs_no_ocr(job.doc_id, _unread(work, job))
     _warn_of_unread(work, jobs, read)
 
 
 def _unread(work: Work, job: Job) -> list[int]:
-    return sorted(set(pages_for_ocr(work.catalog, job.doc_id)) & set(job.pages))
+    return sorted(set(work.catalog.ledger.pages_for_ocr(job.doc_id)) & set(job.pages))
 
 
 def _ocr_jobs(work: Work) -> Iterator[Job]:
     settings, counter = work.settings, ""
     for doc_id, path in _unfinished_files(work, STAGE_OCR):
         counter = counter or work.encoder.token_counter(work.catalog.paths.spool)
-        pages = pages_for_ocr(work.catalog, doc_id)
+        pages = work.catalog.ledger.pages_for_ocr(doc_id)
         whole = Job(
             "ocr",
             path,
@@ -275,7 +262,7 @@ def _warn_of_unread(work: Work, jobs: list[Job], read: Counter[str]) -> None:
         wanted[job.doc_id] += len(job.pages)
     failed = {page.path for page in work.summary.failed_pages if page.stage == STAGE_OCR}
     for doc_id, pages in wanted.items():
-        info = get_document(work.catalog, doc_id)
+        info = work.catalog.documents.get(doc_id)
         if info is not None and info.source_path in failed:
             message = f"pages that need OCR: {pages}, of which it read {read[doc_id]}"
             work.summary.warn(info.source_path, message)
@@ -284,7 +271,7 @@ def _warn_of_unread(work: Work, jobs: list[Job], read: Counter[str]) -> None:
 
 def _give_up_pages(work: Work, event: Failed, pages: list[int]) -> None:
     failed = [replace(event.at(STAGE_OCR), page=page) for page in pages]
-    give_up_ocr(work.catalog, event.job.doc_id, failed)
+    work.catalog.documents.give_up_ocr(event.job.doc_id, failed)
     work.summary.ocr_failures.extend(f"{event.job.path.name}, page {page}: {event.reason}" for page in pages)
     _report_failures(work, event.job.doc_id, failed)
 
@@ -292,7 +279,7 @@ def _give_up_pages(work: Work, event: Failed, pages: list[int]) -> None:
 def embed_all_items(work: Work) -> None:
     """Give a vector to every item that has none: what an earlier run left, and everything once another encoder has
     taken over."""
-    there = count_items(work.catalog)
+    there = work.catalog.items.count()
     for kind in KINDS:
         if kind in there:
             embed_items(work.catalog, kind, work.encoder, work.observer)

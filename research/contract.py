@@ -159,11 +159,10 @@ class ContextBuilder:
         return await asyncio.to_thread(self._source, doc_id, page)
 
     def _source(self, doc_id: str, page: int) -> SourceDocument:
-        from research.store import current_ids
 
         index = self.search_engine.index
         with index.catalog.snapshot() as reader:
-            known = current_ids(reader, [doc_id])
+            known = reader.names.current_ids([doc_id])
         try:
             return source_of(index.documents.page(known[0], page).item)
         except (IndexError, NothingFoundError) as error:

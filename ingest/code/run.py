@@ -38,12 +38,7 @@ from research.store import (
     ItemParent,
     NewItem,
     ParentItems,
-    count_parents,
     found_at,
-    item_parents,
-    numbers_without_vectors,
-    put_parents,
-    remove_parents,
     write_lock,
 )
 
@@ -101,7 +96,7 @@ def ingest_code(
             _settle_gone(run, given, found, known, prune=prune)
             run.counts.embedded = embed_items(catalog, KIND, run.encoder, told)
             update_graph_of(catalog)
-        run.counts.pending = len(numbers_without_vectors(catalog, KIND, run.encoder.name))
+        run.counts.pending = len(catalog.items.without_vectors(KIND, run.encoder.name))
     run.summary.seconds = time.monotonic() - started
     return run.summary
 
@@ -115,14 +110,14 @@ def remove_paths(index: HasPaths | IndexPaths, paths: Sequence[Path]) -> list[tu
     removed: list[tuple[str, int, int]] = []
     with write_lock(where), Catalog(where, writable=True) as catalog:
         for path in paths:
-            parents = [parent.parent for parent in item_parents(catalog, KIND, below=_stored(path))]
+            parents = [parent.parent for parent in catalog.items.parents(KIND, below=_stored(path))]
             removed.append((_stored(path), len(parents), _remove(catalog, parents)))
     return removed
 
 
 def _knows(paths: IndexPaths, given: Sequence[Path]) -> bool:
     with Catalog(paths) as catalog:
-        return any(count_parents(catalog, KIND, below=_stored(path)) for path in given)
+        return any(catalog.items.count_parents(KIND, below=_stored(path)) for path in given)
 
 
 def _known(catalog: Catalog, given: Sequence[Path], files: Sequence[SourceFile]) -> dict[str, ItemParent]:
@@ -130,7 +125,7 @@ def _known(catalog: Catalog, given: Sequence[Path], files: Sequence[SourceFile])
     folders = {_stored(path) for path in given}
     folders |= {os.path.dirname(to_utf8(file.path)) for file in files}  # noqa: PTH120
     tops = [each for each in folders if not any(str(above) in folders for above in Path(each).parents)]
-    return {parent.parent: parent for top in tops for parent in item_parents(catalog, KIND, below=top)}
+    return {parent.parent: parent for top in tops for parent in catalog.items.parents(KIND, below=top)}
 
 
 def _stored(path: Path) -> str:
@@ -216,7 +211,7 @@ def _fail(run: _Run, file: SourceFile, event: Failed, before: ItemParent | None)
 def _write(run: _Run) -> None:
     waiting, run.waiting = run.waiting, []
     for part in _parts(waiting):
-        put_parents(run.catalog, KIND, [parent for parent, _ in part])
+        run.catalog.items.put_parents(KIND, [parent for parent, _ in part])
     for parent, outcome in waiting:
         if "passed_over" not in parent.metadata:
             finish(run, outcome)
@@ -274,7 +269,7 @@ def _settle_gone(
 def _remove(catalog: Catalog, parents: Sequence[str]) -> int:
     """Take the pieces of files out of the index; return how many there were."""
     parts = (parents[start : start + _FILES_AT_ONCE] for start in range(0, len(parents), _FILES_AT_ONCE))
-    return sum(remove_parents(catalog, KIND, part) for part in parts)
+    return sum(catalog.items.remove_parents(KIND, part) for part in parts)
 
 
 # The outline of a class has something of every question to its methods, and a module of every one to the file.

@@ -29,13 +29,6 @@ from research.store import (
     IndexPaths,
     NewItem,
     Written,
-    add_items,
-    count_of_parents,
-    keys_of_parent,
-    known_keys,
-    numbers_without_vectors,
-    remove_items,
-    remove_parents,
     write_lock,
 )
 from research.text import block, one_line
@@ -85,7 +78,7 @@ def ingest_commits(
                 summary.repositories.append(outcome)
             summary.embedded = embed_items(catalog, KIND, encoder, told)
             update_graph_of(catalog)
-        summary.pending = len(numbers_without_vectors(catalog, KIND, encoder.name))
+        summary.pending = len(catalog.items.without_vectors(KIND, encoder.name))
     summary.seconds = time.monotonic() - started
     return summary
 
@@ -99,10 +92,10 @@ def remove_repositories(index: HasPaths | IndexPaths, paths: Sequence[Path]) -> 
             names = _known_names(catalog, path)
             shown = to_utf8(str(path))
             if names:
-                removed = remove_parents(catalog, KIND, names)
+                removed = catalog.items.remove_parents(KIND, names)
                 outcome = RepositoryOutcome(shown, "removed", names[0], removed=removed)
             else:
-                known = ", ".join(count_of_parents(catalog, KIND)) or "none"
+                known = ", ".join(catalog.items.count_by_parent(KIND)) or "none"
                 reason = f"no commits of {shown} are in the index"
                 outcome = RepositoryOutcome(shown, "failed", reason=reason, hint=f"repositories that are: {known}")
             summary.repositories.append(outcome)
@@ -127,7 +120,7 @@ def _take(
         return RepositoryOutcome(shown, "failed", reason=error.message, hint=error.hint)
     names = _known_names(catalog, path) if not _is_there(path) else []
     if names and prune:
-        return RepositoryOutcome(shown, "removed", names[0], removed=remove_parents(catalog, KIND, names))
+        return RepositoryOutcome(shown, "removed", names[0], removed=catalog.items.remove_parents(KIND, names))
     hint = f"to remove its commits from the index: ctx ingest --commits {shown} --prune" if names else found.hint
     return RepositoryOutcome(shown, "failed", reason=found.message, hint=hint)
 
@@ -137,9 +130,9 @@ def _read(
 ) -> RepositoryOutcome:
     with repository.borrowed() as git:
         shas, problem = reachable(git, repository.tips)
-        there = known_keys(catalog, KIND, shas)
+        there = catalog.items.known_keys(KIND, shas)
         new = [sha for sha in shas if sha not in there]
-        before = set(keys_of_parent(catalog, KIND, repository.name))
+        before = set(catalog.items.keys_of(KIND, repository.name))
         written, read, damaged = Written(), 0, 0
         observer.on_progress("commits", 0, len(new))
         stream = read_commits(git, new)
@@ -151,7 +144,7 @@ def _read(
     # Where git could not follow all of the history, what it did not come to may well be there.
     gone = [] if problem else sorted(before.difference(shas))
     for start in range(0, len(gone), _REMOVED_AT_ONCE):
-        remove_items(catalog, KIND, gone[start : start + _REMOVED_AT_ONCE])
+        catalog.items.remove(KIND, gone[start : start + _REMOVED_AT_ONCE])
     stamp = hashlib.sha256("\n".join(repository.tips).encode()).hexdigest()
     _write(catalog, repository, outcome.path, [], stamp=stamp)
     return replace(
@@ -168,7 +161,7 @@ def _read(
 
 def _write(catalog: Catalog, repository: Repository, path: str, commits: Sequence[Commit], *, stamp: str) -> Written:
     metadata = {"path": os.path.realpath(path).encode("utf-8", "replace").decode(), "shallow": bool(repository.shallow)}
-    return add_items(catalog, KIND, repository.name, stamp, commit_items(commits, redactor()), metadata=metadata)
+    return catalog.items.add(KIND, repository.name, stamp, commit_items(commits, redactor()), metadata=metadata)
 
 
 def _notes(repository: Repository, problem: str, damaged: int, unreadable: int) -> Iterator[str]:
@@ -190,7 +183,7 @@ def _known_names(catalog: Catalog, path: Path) -> list[str]:
     own = {real, str(Path(real) / ".git")}
     with suppress(CtxError):  # gone, or no longer one
         own.add(find_repository(path).name)
-    return [name for name in count_of_parents(catalog, KIND) if name in own]
+    return [name for name in catalog.items.count_by_parent(KIND) if name in own]
 
 
 def _is_there(path: Path) -> bool:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Self
 from research.context.escape import page_text
 from research.models import DocumentOutline, Item, OutlineEntry, PageBeginning, Passage
 from research.records import DocumentInfo
-from research.store import PageText, page_markdown
+from research.store import PageText
 from research.text import UNSPACED
 from research.units import Unit, iter_units
 
@@ -169,7 +169,7 @@ def join_page_breaks(reader: Reader, items: Sequence[Item]) -> list[Item]:
         if item.ref.kind != "page" or not last:
             continue
         page = int(item.ref.part)
-        following = _without_running_head(page_markdown(reader, item.ref.key, page + 1) or "", item.text)
+        following = _without_running_head(reader.pages.markdown(item.ref.key, page + 1) or "", item.text)
         if rest := _rest(item.text, following):
             passages = [_over(each, item.text, page, rest) if each in last else each for each in item.passages]
             joined[place] = replace(item, passages=tuple(passages))

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING
 from research.conversation.intake import checked, name_of, share, sources_of
 from research.errors import BusyError, CtxError, NothingFoundError, UsageError
 from research.memories import TOP_K, Forgotten, Memory, NewMemory, Recall, Recalled, Within
-from research.store import Told, get_memories, list_memories, memory_writes, numbers_of, spoken_text, tenants, words_of
+from research.store import Told, memory_writes, spoken_text, words_of
 from research.text import storable, stored_time
 
 if TYPE_CHECKING:
@@ -89,11 +89,11 @@ class _Later:
         try:
             with self._catalog().short_write(wait=_WAIT) as connection:
                 for tenant, numbers in used.items():
-                    memory_writes.note_used(connection, tenant, numbers)
+                    connection.memories.note_used(tenant, numbers)
                 for each, pairs in same:
-                    memory_writes.write_vectors(connection, each.tenant, each.encoder, each.numbers, each.vectors)
+                    connection.memories.write_vectors(each.tenant, each.encoder, each.numbers, each.vectors)
                     for number, to in pairs:
-                        memory_writes.join(connection, each.tenant, number, to)
+                        connection.memories.join(each.tenant, number, to)
         except BusyError:
             with self._turn:
                 self._embedded = embedded + self._embedded
@@ -109,7 +109,7 @@ class _Later:
                 return []
             pairs = view.close_pairs(embedded.numbers, embedded.vectors, CLOSE, _MOST_CLOSE)
             meant = sorted({number for pair in pairs for number in pair})
-            known = get_memories(reader.connection, embedded.tenant, meant)
+            known = reader.memories.get(embedded.tenant, meant)
         found: dict[int, int] = {}
         for number, to in pairs:
             if number not in found and number in known and to in known and _same(known[number], known[to]):
@@ -159,8 +159,8 @@ class Memories:
         for start in range(0, len(told), _A_WRITE):
             with self._catalog().short_write() as connection:
                 self._upkeep(connection, owner, now)
-                numbered = memory_writes.tell(connection, owner, told[start : start + _A_WRITE])
-                found = get_memories(connection, owner, list(dict.fromkeys(number for number, _ in numbered)))
+                numbered = connection.memories.tell(owner, told[start : start + _A_WRITE])
+                found = connection.memories.get(owner, list(dict.fromkeys(number for number, _ in numbered)))
             memories += [replace(found[number], outcome=outcome) for number, outcome in numbered]
         return memories
 
@@ -214,17 +214,17 @@ class Memories:
         """All that a restriction leaves, the newest first or last; without what has expired."""
         owner, now = name_of("tenant", tenant), stored_time(datetime.now(UTC))
         with self._catalog().snapshot() as reader:
-            yield from list_memories(reader, owner, within or Within(), now=now, limit=limit, newest=newest)
+            yield from reader.memories.select(owner, within or Within(), now=now, limit=limit, newest=newest)
 
     def feedback(self, memory_id: str, helped: bool, *, tenant: str = "", score: float = 0.0) -> Memory:
         """Whether a memory helped; `score` is that it was recalled with. It counts for whatever it is joined to."""
         memory, owner = self.get(memory_id, tenant), name_of("tenant", tenant)
         with self._catalog().short_write() as connection:
-            number = numbers_of(connection, owner, [memory.id]).get(memory.id)
+            number = connection.memories.numbers(owner, [memory.id]).get(memory.id)
             if number is None:  # forgotten meanwhile
                 raise _no_memory(memory_id)
             at = stored_time(datetime.now(UTC))
-            memory_writes.give_feedback(connection, owner, number, helped=helped, score=share("score", score), at=at)
+            connection.memories.give_feedback(owner, number, helped=helped, score=share("score", score), at=at)
         return self.get(memory.id, tenant)
 
     def forget(self, *ids: str, tenant: str = "", session: str | None = None, everything: bool = False) -> Forgotten:
@@ -237,7 +237,7 @@ class Memories:
         made: list[str] = []
         if ids:
             with self._catalog().short_write(erase=True) as connection:
-                known = numbers_of(connection, owner, ids)
+                known = connection.memories.numbers(owner, ids)
                 missing = [each for each in ids if each not in known]
                 if missing:
                     raise _no_memory(missing[0])
@@ -247,7 +247,7 @@ class Memories:
             left = True
             while left:
                 with self._catalog().short_write(erase=True) as connection:
-                    numbers = memory_writes.chosen(connection, owner, among, memory_writes.A_STEP)
+                    numbers = connection.memories.chosen(owner, among, memory_writes.A_STEP)
                     left = bool(numbers)
                     if numbers:
                         _forget(connection, owner, numbers, gone, made)
@@ -260,7 +260,7 @@ class Memories:
         """Remove what has expired, embed what has no vector, join what says the same: of one tenant or all, for about
         as long. How many memories still wait for a vector."""
         with self._catalog().snapshot() as reader:
-            owners = tenants(reader) if tenant is None else [name_of("tenant", tenant)]
+            owners = reader.memories.tenants() if tenant is None else [name_of("tenant", tenant)]
         until, waiting = time.monotonic() + seconds, 0
         for owner in owners:
             with self._catalog().short_write() as connection:
@@ -291,16 +291,16 @@ class Memories:
     def _upkeep(self, connection: Writer, owner: str, now: datetime, *, all_of_it: bool = False) -> None:
         """What every write does beside its own: what has expired goes, what was recalled is noted."""
         at = stored_time(now)
-        while numbers := memory_writes.expired(connection, owner, at, memory_writes.A_STEP):
+        while numbers := connection.memories.expired(owner, at, memory_writes.A_STEP):
             _forget(connection, owner, numbers, [], [])
             if not all_of_it:
                 break
-        memory_writes.note_used(connection, owner, self._later.take_used(owner))
+        connection.memories.note_used(owner, self._later.take_used(owner))
 
 
 def _memory(reader: Reader, owner: str, memory_id: str) -> Memory | None:
-    numbers = numbers_of(reader.connection, owner, [memory_id])
-    return next(iter(get_memories(reader.connection, owner, list(numbers.values())).values()), None)
+    numbers = reader.memories.numbers(owner, [memory_id])
+    return next(iter(reader.memories.get(owner, list(numbers.values())).values()), None)
 
 
 def _told(new: NewMemory) -> Told:
@@ -330,10 +330,10 @@ def _told(new: NewMemory) -> Told:
 
 def _forget(connection: Writer, owner: str, numbers: list[int], gone: list[str], made: list[str]) -> None:
     """These, and what was made from them; the ids of both are added."""
-    summaries = memory_writes.summaries_of(connection, owner, numbers)
-    gone += memory_writes.forget(connection, owner, numbers)
+    summaries = connection.memories.summaries(owner, numbers)
+    gone += connection.memories.forget(owner, numbers)
     if summaries:
-        made += memory_writes.forget(connection, owner, summaries)
+        made += connection.memories.forget(owner, summaries)
 
 
 def _by_salience(recalled: Sequence[Recalled], now: datetime) -> list[Recalled]:

@@ -31,7 +31,7 @@ from research.conversation.intake import name_of
 from research.errors import CtxError, NothingFoundError, UsageError
 from research.memories import AskedTurn, CitedPage, Session
 from research.models import Question, Rewrite
-from research.store import analyze, analyze_name, session_turns
+from research.store import analyze, analyze_name
 from research.text import storable, stored_time
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Sessions:
         kept: list[Earlier] = []
         if session is not None:
             question = replace(question, session=session_name(session), tenant=tenant)
-            stored = session_turns.turns_of(reader, tenant, question.session, last=None if turn else MOST_TURNS)
+            stored = reader.sessions.turns(tenant, question.session, last=None if turn else MOST_TURNS)
             kept = [_earlier(each) for each in stored if not turn or each.number < turn]
         turns: list[Earlier] = []
         try:
@@ -98,7 +98,7 @@ class Sessions:
         turn = AskedTurn(storable(context.query), storable(context.searched), sources, asked_at=now)
         try:
             with self._catalog().short_write() as connection:
-                number = session_turns.add_turn(connection, tenant, session, turn)
+                number = connection.sessions.add(tenant, session, turn)
         except CtxError as error:
             note = f"this turn is not kept in the session: {error.message}"
             coverage = replace(context.coverage, notes=[*context.coverage.notes, note])
@@ -109,24 +109,24 @@ class Sessions:
         """What a model wrote to a turn that was kept."""
         if context.turn and answer:
             with self._catalog().short_write() as connection:
-                session_turns.keep_answer(
-                    connection, tenant, context.session, context.turn, answer=storable(answer), model=storable(model)
+                connection.sessions.keep_answer(
+                    tenant, context.session, context.turn, answer=storable(answer), model=storable(model)
                 )
 
     def listed(self, tenant: str) -> list[Session]:
         """The one asked last first."""
         with self._catalog().snapshot() as reader:
-            return session_turns.list_sessions(reader, tenant)
+            return reader.sessions.all(tenant)
 
     def turns(self, session: str, tenant: str, *, last: int | None = None) -> list[AskedTurn]:
         """Oldest first; none if there is no such session yet."""
         with self._catalog().snapshot() as reader:
-            return session_turns.turns_of(reader, tenant, session, last=last)
+            return reader.sessions.turns(tenant, session, last=last)
 
     def remove(self, session: str, tenant: str) -> int:
         """How many turns it had; overwritten in the file."""
         with self._catalog().short_write(erase=True) as connection:
-            removed = session_turns.remove_session(connection, tenant, session)
+            removed = connection.sessions.remove(tenant, session)
         self._catalog().shrink_log()
         return removed
 
@@ -285,7 +285,6 @@ def _named_in_clause(before: str, after: str) -> bool:
 
 def _carried(question: str, turn: Earlier, reader: Reader) -> list[str]:
     """Words of the question before, as they were written, to be searched with this one."""
-    from research.store import term_statistics
 
     text, rest, own = turn.searched or turn.question, _rest(question), set(analyze(question))
     replaced, names = _replaced(question, text), _names(text, reader)
@@ -302,7 +301,7 @@ def _carried(question: str, turn: Earlier, reader: Reader) -> list[str]:
     if (len(own) <= _NO_SUBJECT and not (own and _WHO.match(rest))) or (rest != question and not _ASKS.match(rest)):
         return list(found.values())[:_MOST_WORDS]  # all that is asked was asked before
     stems = [*own, *(stem for key in found for stem in key.split())]
-    weights = {term.word: term.idf for term in term_statistics(reader, stems)}
+    weights = {term.word: term.idf for term in reader.words.statistics(stems)}
     cost = {key: sum(weights[stem] for stem in key.split()) for key in found}
     room, chosen = _RATIO * sum(weights[stem] for stem in own), set[str]()
     for key in sorted(found, key=lambda key: (not found[key][0].isupper(), -cost[key])):
@@ -319,11 +318,12 @@ def _is_asking(word: str) -> bool:
 def _names(text: str, reader: Reader, *, capitals: bool = True) -> set[str]:
     """The words of a question that name a document, or something else by a capital where nouns have none."""
     from research.search import naming
-    from research.store import named_words, share_of_named
 
     words = _WORD.findall(text)
-    held = set[str]().union(*named_words(reader, set(analyze(text))).values())
-    stems = naming(Question(text), reader).words | {stem for stem in held if share_of_named(reader, stem) >= _A_NAME}
+    held = set[str]().union(*reader.lookups.named_words(set(analyze(text))).values())
+    stems = naming(Question(text), reader).words | {
+        stem for stem in held if reader.words.share_of_named(stem) >= _A_NAME
+    }
     found = {word for word in words if not word.isdecimal() and (own := analyze(word)) and stems.issuperset(own)}
     if capitals and _ENGLISH.search(text):
         found |= {word for word in words[1:] if word[0].isupper() and not (found and word.isalpha() and word.isupper())}
@@ -363,20 +363,18 @@ def _about(question: str, turns: Sequence[Earlier], weight: float, reader: Reade
         for place, (doc_id, _) in enumerate(turn.documents, start=1):
             found[doc_id] = max(found.get(doc_id, 0.0), weight / place**2)  # of two that answer, the first is meant
         weight *= _FADING
-    from research.store import named_words
 
     words = _WORD.findall(_rest(question))
     names = [word for place, word in enumerate(words) if _YEAR.fullmatch(word) or (place and word[0].isupper())]
-    named = named_words(reader, {stem for word in names for stem in analyze_name(word)})
+    named = reader.lookups.named_words({stem for word in names for stem in analyze_name(word)})
     return {doc_id: value for doc_id, value in found.items() if not named or doc_id in named}
 
 
 def _others_named(question: str, turns: Sequence[Earlier], reader: Reader) -> set[str]:
     """The words of a question that name documents which have not answered before; one is hardly used for more."""
-    from research.store import named_words, share_of_named
 
     known = {doc_id for turn in turns for doc_id, _ in turn.documents}
-    named = named_words(reader, set(analyze(_rest(question))))
+    named = reader.lookups.named_words(set(analyze(_rest(question))))
     old = {word for doc_id, words in named.items() if doc_id in known for word in words}
     new = {word for words in named.values() for word in words} - old
-    return new if any(share_of_named(reader, word) >= _A_NAME for word in new) else set()
+    return new if any(reader.words.share_of_named(word) >= _A_NAME for word in new) else set()

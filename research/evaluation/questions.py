@@ -19,7 +19,7 @@ from typing import Any
 
 from research.errors import UsageError
 from research.records import DocumentInfo
-from research.store import Reader, all_documents, paths_of
+from research.store import Reader
 
 FORMAT = 'a line is: {"query": "…", "gold": [["file.pdf", 3]]}'
 MEMORY_FORMAT = (
@@ -262,8 +262,8 @@ def look_up(catalog: Reader, questions: Sequence[Question]) -> GoldCheck:
 def _documents_by_key(catalog: Reader) -> dict[str, list[DocumentInfo]]:
     found: dict[str, list[DocumentInfo]] = {}
     copies: dict[str, list[DocumentInfo]] = {}
-    for info in all_documents(catalog):
+    for info in catalog.documents.all():
         found.setdefault(document_key(info.filename), []).append(info)
-        for path in paths_of(catalog, info.doc_id):
+        for path in catalog.documents.paths(info.doc_id):
             copies.setdefault(document_key(path), []).append(info)
     return {**copies, **found}

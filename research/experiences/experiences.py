@@ -28,7 +28,7 @@ from research.experiences.records import (
     Removed,
     axis_items,
 )
-from research.store import ItemParent, ParentItems, get_parent, item_parents, put_parents, remove_experiences
+from research.store import ItemParent, ParentItems
 from research.text import json_lines, stored_time
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ class Experiences:
         if not ids:
             raise UsageError("no experience was named", hint="see them with: ctx experience list")
         found = list(dict.fromkeys(self._find(id).parent for id in ids))
-        return Removed(*remove_experiences(self._catalog(), found))
+        return Removed(*self._catalog().items.remove_experiences(found))
 
     def _change(self, id: str, change: Callable[[Experience], Experience]) -> Experience:
         """What an open one becomes, written if it still is what was read."""
@@ -181,14 +181,14 @@ class Experiences:
             ParentItems(each.id, digest(each.to_dict()), axis_items(each), each.to_dict(), before=before)
             for each, before in changes
         ]
-        return not put_parents(self._catalog(), KIND, parents, short=True).outdated
+        return not self._catalog().items.put_parents(KIND, parents, short=True).outdated
 
     def _news(
         self, told: Mapping[str, tuple[Experience, Mapping[str, Any]]], became: dict[str, str]
     ) -> list[tuple[Experience, str]]:
         """What is to be written of these, with the stamp of what it stands in for; and what each becomes."""
         with self._catalog().snapshot() as reader:
-            parents = {id: get_parent(reader, KIND, id) for id in told}
+            parents = {id: reader.items.parent(KIND, id) for id in told}
         news: list[tuple[Experience, str]] = []
         for id, (experience, fields) in told.items():
             parent = parents[id]
@@ -213,13 +213,13 @@ class Experiences:
         if not self._exists():
             return []
         with self._catalog().snapshot() as reader:
-            return item_parents(reader, KIND)
+            return reader.items.parents(KIND)
 
     def _find(self, id: str) -> ItemParent:
         given = id.strip() if isinstance(id, str) else ""
         if given and self._exists():
             with self._catalog().snapshot() as reader:
-                found = get_parent(reader, KIND, given)
+                found = reader.items.parent(KIND, given)
             if found is not None:
                 return found
         alike = [each for each in self._all() if each.parent.startswith(given)]

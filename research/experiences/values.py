@@ -29,14 +29,6 @@ from research.store import (
     NewItem,
     ParentItems,
     StoredItem,
-    changed_after,
-    get_items,
-    get_parent,
-    item_metadata,
-    kind_state,
-    list_items,
-    put_parents,
-    write_item_vectors,
 )
 from research.text import stored_time
 
@@ -225,7 +217,7 @@ def _words(experiences: Sequence[Experience]) -> str:
 
 
 def _stored(reader: Reader, id: str) -> Experience:
-    parent = get_parent(reader, KIND, id)
+    parent = reader.items.parent(KIND, id)
     return Experience.of_stored(id, parent.metadata if parent else {})
 
 
@@ -249,7 +241,7 @@ class Values:
         """Of an axis or of all, in the order of the axes, the largest first."""
         wanted = AXES if axis is None else (axis_of(axis),)
         with self._catalog().snapshot() as reader:
-            found = [value_of(item) for item in list_items(reader, VALUES)]
+            found = [value_of(item) for item in reader.items.all(VALUES)]
         kept = [value for value in found if value.axis in wanted]
         return sorted(kept, key=lambda value: (AXES.index(value.axis), -value.cluster_size, value.id))
 
@@ -265,11 +257,11 @@ class Values:
         if not after:
             return False
         with self._catalog().snapshot() as reader:
-            built, state = get_parent(reader, VALUES, "full"), kind_state(reader, KIND)
+            built, state = reader.items.parent(VALUES, "full"), reader.items.state(KIND)
             if built is None:
                 return state.count >= LEAST_EXPERIENCES and len(_of_full(reader)) >= LEAST_EXPERIENCES
             seq, items, experiences = (_number(built.metadata, name) for name in ("seq", "items", "experiences"))
-            changed = changed_after(reader, KIND, seq)
+            changed = reader.items.changed_after(KIND, seq)
             if len(changed) + max(0, items + len(changed) - state.count) < after:
                 return False  # an experience has two items and more: it cannot be, and need not be counted
             now = _of_full(reader)
@@ -279,7 +271,7 @@ class Values:
     def why_none(self) -> str:
         """Where nobody has looked for values yet; empty where somebody has."""
         with self._catalog().snapshot() as reader:
-            if get_parent(reader, VALUES, "full") is not None:
+            if reader.items.parent(VALUES, "full") is not None:
                 return ""
             closed = len(_of_full(reader))
         if closed < LEAST_EXPERIENCES:
@@ -306,17 +298,17 @@ class Values:
             with self._catalog().snapshot() as reader:
                 fresh = self._search.embed(reader, max(0.0, min(2.0, until - time.monotonic())))
             if fresh is not None:
-                write_item_vectors(self._catalog(), fresh.encoder, fresh.numbers, fresh.vectors, short=True)
+                self._catalog().items.write_vectors(fresh.encoder, fresh.numbers, fresh.vectors, short=True)
             with self._catalog().snapshot() as reader:
-                left = kind_state(reader, KIND).count - len(set(self._search.vectors(reader)[0]))
+                left = reader.items.state(KIND).count - len(set(self._search.vectors(reader)[0]))
             if left <= 0 or fresh is None or time.monotonic() > until:
                 return max(0, left)
 
     def _build(self, reader: Reader) -> tuple[list[tuple[ParentItems, list[NamedCluster]]], list[AxisValues]]:
-        encoder, state = self._encoder(reader), kind_state(reader, KIND)
+        encoder, state = self._encoder(reader), reader.items.state(KIND)
         owners, vectors = self._search.vectors(reader)
-        items = get_items(reader, sorted(set(owners)))
-        before = [value_of(item) for item in list_items(reader, VALUES)]
+        items = reader.items.get(sorted(set(owners)))
+        before = [value_of(item) for item in reader.items.all(VALUES)]
         by_axis = _by_axis(items, owners, vectors)
         now = stored_time(datetime.now(UTC))
         experiences = len(by_axis["full"][0])
@@ -336,21 +328,21 @@ class Values:
         """Whether all experiences that values are made of were still there."""
         import numpy as np
 
-        if put_parents(self._catalog(), VALUES, [parent for parent, _ in built], short=True).outdated:
+        if self._catalog().items.put_parents(VALUES, [parent for parent, _ in built], short=True).outdated:
             return False
         vectors = {each.value.id: each.vector for _, found in built for each in found}
         with self._catalog().snapshot() as reader:
-            numbers = {item.key: item.item_no for item in list_items(reader, VALUES) if item.key in vectors}
+            numbers = {item.key: item.item_no for item in reader.items.all(VALUES) if item.key in vectors}
             encoder = self._encoder(reader).name
         if numbers:
             stacked = np.stack([vectors[key] for key in numbers])
-            write_item_vectors(self._catalog(), encoder, list(numbers.values()), stacked, short=True)
+            self._catalog().items.write_vectors(encoder, list(numbers.values()), stacked, short=True)
         return True
 
 
 def _of_full(reader: Reader) -> set[int]:
     """The items of closed experiences, one of each."""
-    return {number for number, metadata in item_metadata(reader, KIND) if metadata.get("axis") == "full"}
+    return {number for number, metadata in reader.items.metadata(KIND) if metadata.get("axis") == "full"}
 
 
 def _number(metadata: Mapping[str, Any], name: str) -> int:

@@ -141,11 +141,13 @@ def check_place(path: Path, reader: Reader | None, config: Path | None = None, i
 def ingested_places(path: Path, reader: Reader | None, own: Path) -> list[str]:
     """Return the places around a file that were ingested. The user's `own` folder is nobody else's, even if the home
     folder around it was ingested; a link that leads out of it is looked at where it leads."""
-    from research.store import ingested_around, stored_text
+    from research.store import stored_text
 
     real = os.path.realpath(path)
     places = (
-        [place for name in {real, str(path)} for place in ingested_around(reader, stored_text(name))] if reader else []
+        [place for name in {real, str(path)} for place in reader.governance.ingested_around(stored_text(name))]
+        if reader
+        else []
     )
     return [place for place in places if is_inside(Path(place), own)] if is_inside(Path(real), own) else places
 

@@ -40,7 +40,6 @@ from research.governance.access import MemoryAccessAudit, MemoryAccessDecision, 
 from research.reports import Check
 from research.settings import Settings
 from research.store import ACCEPTED, ACCESS, RESTART, AuditRow, DriverError, IndexPaths, index_id
-from research.store import governance as rows
 
 if TYPE_CHECKING:
     from research.store import Catalog, Writer
@@ -131,7 +130,7 @@ class Audit:
         if not self._paths.exists:
             return []
         with self._catalog().snapshot() as reader:
-            found = rows.list_rows(reader, tenant=tenant, principal=principal, since=since, denied=denied, limit=limit)
+            found = reader.audit.select(tenant=tenant, principal=principal, since=since, denied=denied, limit=limit)
         return [_entry_of(row) for row in found]
 
     def entry(self, which: str) -> MemoryAccessAudit:
@@ -139,9 +138,9 @@ class Audit:
         found = None
         if self._paths.exists:
             with self._catalog().snapshot() as reader:
-                found = rows.row_of_decision(reader, which)
+                found = reader.audit.of_decision(which)
                 if found is None and which.isdecimal() and len(which) < 18:
-                    found = rows.row_at(reader.connection, int(which))
+                    found = reader.audit.at(int(which))
         if found is None:
             raise NothingFoundError(f"no entry of the audit is {which!r}", hint="see them with: ctx audit list")
         return _entry_of(found)
@@ -155,14 +154,14 @@ class Audit:
                 with self._alone() as (file, index):
                     head, had_head = _read_head(file), file.exists()
                     reader = stack.enter_context(self._catalog().snapshot())
-                    last = rows.last_row(reader.connection)
+                    last = reader.audit.last()
                 if head is None and last is None and not had_head:
                     return Verification(ok=True)
                 begin = head.begin if head else _End(0, _genesis(index))
                 if newest is not None and last is not None and last.seq - newest > begin.seq:
-                    start = rows.row_at(reader.connection, last.seq - newest)
+                    start = reader.audit.at(last.seq - newest)
                     begin = _End(start.seq, start.hash) if start else begin
-                found = _check_chain(rows.rows_between(reader.connection, begin.seq + 1), begin, head)
+                found = _check_chain(reader.audit.between(begin.seq + 1), begin, head)
             if head is not None:
                 return found
             what = f"its newest entries cannot be verified: {_NO_HEAD}"
@@ -193,7 +192,7 @@ class Audit:
         """Write an entry, after a restart where the catalog does not end as the head has it."""
         with self._alone() as (file, index):
             with self._catalog().short_write() as connection:
-                last, head = rows.last_row(connection), _read_head(file)
+                last, head = connection.audit.last(), _read_head(file)
                 end = _End(last.seq, last.hash) if last else _End(0, _genesis(index))
                 if head is None and last is None and not file.exists():
                     head = _Head(end, end, end)
@@ -210,21 +209,21 @@ class Audit:
                 made.append(_next_row(_End(made[0].seq, made[0].hash) if made else end, at, kind, data))
                 begin, after = self._remove_old(connection, begin, at), _End(made[-1].seq, made[-1].hash)
                 _write_head(file, _Head(begin, end, after))
-                rows.add_rows(connection, made)
+                connection.audit.add(made)
             _write_head(file, _Head(begin, after, after))
         return _entry_of(made[-1])
 
     def _remove_old(self, connection: Writer, begin: _End, at: datetime) -> _End:
         """Remove entries that are older than `audit_days`, if nothing is found among them, and return where the chain
         then begins."""
-        through = rows.last_before(connection, (at - timedelta(days=self._settings.audit_days)).isoformat())
+        through = connection.audit.last_before((at - timedelta(days=self._settings.audit_days)).isoformat())
         if through > begin.seq:
-            if not _check_chain(rows.rows_between(connection, begin.seq + 1, through), begin).ok:
+            if not _check_chain(connection.audit.between(begin.seq + 1, through), begin).ok:
                 return begin
-            last = rows.row_at(connection, through)
+            last = connection.audit.at(through)
             begin = _End(through, last.hash) if last else begin
         if through:
-            rows.remove_through(connection, through)
+            connection.audit.remove_through(through)
         return begin
 
 

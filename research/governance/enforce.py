@@ -26,19 +26,6 @@ from research.store import (
     MaskedMemory,
     MaskedPage,
     Seen,
-    all_documents,
-    file_refs,
-    get_items,
-    get_memories,
-    get_pages_with_text,
-    item_metadata,
-    item_parents,
-    item_places,
-    memory_numbers,
-    page_places,
-    section_paths,
-    summary_sources,
-    tenants,
 )
 
 if TYPE_CHECKING:
@@ -242,7 +229,7 @@ class _Looking:
         return {ruling.ref: ruling for ruling in decision.rulings}
 
     def _documents(self) -> None:
-        pages, documents = page_places(self._reader), all_documents(self._reader)
+        pages, documents = self._reader.governance.page_places(), self._reader.documents.all()
         refs = [f"page:{doc_id}#{page}" for doc_id, numbered in pages.items() for _, page in numbered]
         ruled = self._ruled([*(f"document:{info.doc_id}" for info in documents), *refs])
         for info in documents:
@@ -269,8 +256,8 @@ class _Looking:
         """Look at the pages of a document of which not every page may be read as it is."""
         plain = {number for number, ruling in rulings.items() if ruling.effect == "allow"}
         shown = [page_id for page_id, number in numbered if rulings[number].effect != "deny"]
-        paths = section_paths(self._reader, doc_id)
-        for page_id, (page, structure) in get_pages_with_text(self._reader, shown).items():
+        paths = self._reader.pages.section_paths(doc_id)
+        for page_id, (page, structure) in self._reader.pages.with_text(shown).items():
             ruling, found = rulings[page.page], True
             text, other = structure.text, None
             if ruling.effect == "redact":
@@ -293,14 +280,14 @@ class _Looking:
         return (tuple(map(str, safe)) if shown else (WITHHELD, *[""] * (len(texts) - 1))), shown
 
     def _items(self) -> None:
-        places, told = item_places(self._reader), item_parents(self._reader, "experience")
+        places, told = self._reader.governance.item_places(), self._reader.items.parents("experience")
         refs = {number: _item_ref(*place) for number, *place in places}
         ruled = self._ruled(list(dict.fromkeys([*refs.values(), *(f"experience:{each.parent}" for each in told)])))
         unseen = {ref for ref, ruling in ruled.items() if ruling.effect == "deny"}
-        values = dict(item_metadata(self._reader, "value"))
+        values = dict(self._reader.items.metadata("value"))
         unseen |= {refs[number] for number, facts in values.items() if _made_of(facts) & unseen}
         redacted = [number for number, ref in refs.items() if ruled[ref].effect == "redact" and ref not in unseen]
-        for number, item in get_items(self._reader, redacted).items():
+        for number, item in self._reader.items.get(redacted).items():
             masked_item = self._masked_item(item, ruled[refs[number]])
             if masked_item is None:  # not even its names could be made safe
                 unseen.add(refs[number])
@@ -340,22 +327,22 @@ class _Looking:
         return MaskedItem(kind, shown, WITHHELD, {**metadata, **empty}, found=False)
 
     def _memories(self) -> None:
-        for tenant in tenants(self._reader) if self.seen.tenant is None else [self.seen.tenant]:
-            numbers = memory_numbers(self._reader, tenant)
+        for tenant in self._reader.memories.tenants() if self.seen.tenant is None else [self.seen.tenant]:
+            numbers = self._reader.governance.memory_numbers(tenant)
             ruled = self._ruled([f"memory:{name}" for name in numbers], tenant)
             unseen = {name for name in numbers if ruled[f"memory:{name}"].effect == "deny"}
-            unseen |= {made for made, source in summary_sources(self._reader, tenant) if source in unseen}
+            unseen |= {made for made, source in self._reader.governance.summary_sources(tenant) if source in unseen}
             self.denied += [replace(ruled[f"memory:{name}"], effect="deny") for name in numbers if name in unseen]
             seen = {name: number for name, number in numbers.items() if name not in unseen}
             self.seen.memories.update((tenant, number) for number in seen.values())
             redacted = [number for name, number in seen.items() if ruled[f"memory:{name}"].effect == "redact"]
-            for number, memory in get_memories(self._reader.connection, tenant, redacted).items():
+            for number, memory in self._reader.memories.get(tenant, redacted).items():
                 own = (memory.text, memory.speaker, memory.category)
                 (text, speaker, category), found = self._masked(ruled[f"memory:{memory.id}"], *own)
                 self.seen.masked_memories[tenant, number] = MaskedMemory(text, speaker, category, found=found)
 
     def _paths(self) -> None:
-        ruled = self._ruled(file_refs(self._reader))
+        ruled = self._ruled(self._reader.governance.file_refs())
         self.seen.refs.update(ref for ref, ruling in ruled.items() if ruling.effect != "deny")
 
 

@@ -37,21 +37,9 @@ from research.store import (
     TAG,
     GovernedDocument,
     Label,
-    all_documents,
-    document_markdown,
     fold,
-    governed_documents,
-    governed_items,
-    governed_memories,
     is_tag,
-    known_sessions,
-    labels_at,
-    list_labels,
     matcher,
-    put_labels,
-    remove_labels,
-    rules,
-    select_documents,
     shown,
 )
 
@@ -92,7 +80,7 @@ class LabelRules:
     def __init__(self, reader: Reader) -> None:
         known, key = reader.count_cache(), "matchers of labels"
         if key not in known:
-            found = rules(reader)
+            found = reader.labels.rules()
             paths = [each for each in found if each.target.startswith(PATH)]
             known[key] = (
                 [(each, path_matcher(each.target.removeprefix(PATH))) for each in paths],
@@ -138,7 +126,7 @@ def resources_of(
     by_tenant: dict[str, list[str]] = {}
     for each in named.values():
         by_tenant.setdefault(each.tenant, []).extend(each.targets)
-    labels = {tenant: labels_at(reader, tenant, targets) for tenant, targets in by_tenant.items()}
+    labels = {tenant: reader.labels.at(tenant, targets) for tenant, targets in by_tenant.items()}
     patterns = LabelRules(reader)
     inherited: dict[tuple[tuple[str, ...], frozenset[str]], list[Label]] = {}  # many pages are of one document
     found = []
@@ -170,13 +158,13 @@ def _named(reader: Reader, refs: Iterable[str], tenant: str) -> Iterator[tuple[s
         elif kind == "file":  # of source code, as the graph has it: nothing but a path
             yield from ((ref, _Named(kind, (ref,), (rest,))) for ref, rest in wanted.items())
         elif kind == "memory":
-            memories = governed_memories(reader, tenant, wanted.values())
+            memories = reader.governance.memories(tenant, wanted.values())
             for ref, rest in wanted.items():
                 if rest in memories:
                     targets = (ref, *(f"memory:{each}" for each in memories[rest].made_from))
                     yield ref, _Named(kind, targets, tags=memories[rest].tags, tenant=tenant)
         elif kind == "session":
-            there = known_sessions(reader, tenant, wanted.values())
+            there = reader.governance.sessions(tenant, wanted.values())
             yield from ((ref, _Named(kind, (ref,), tenant=tenant)) for ref, rest in wanted.items() if rest in there)
         else:
             yield from _items(reader, kind, wanted)
@@ -185,7 +173,7 @@ def _named(reader: Reader, refs: Iterable[str], tenant: str) -> Iterator[tuple[s
 def _documents(reader: Reader, kind: str, wanted: dict[str, str]) -> Iterator[tuple[str, _Named]]:
     """A section is as its document is: its heading may stand on any page of it."""
     split = {ref: (rest, 1) if kind == "document" else _page(rest) for ref, rest in wanted.items()}
-    there = governed_documents(reader, [key for key, _ in split.values()])
+    there = reader.governance.documents([key for key, _ in split.values()])
     for ref, (key, page) in split.items():
         document = there.get(key)
         if document is not None and (kind == "section" or 0 < page <= document.num_pages):
@@ -206,7 +194,7 @@ def _document_targets(document: GovernedDocument, page: int) -> tuple[str, ...]:
 
 
 def _items(reader: Reader, kind: str, wanted: dict[str, str]) -> Iterator[tuple[str, _Named]]:
-    there = governed_items(reader, kind, wanted.values())
+    there = reader.governance.items(kind, wanted.values())
     for ref, rest in wanted.items():
         item = there.get(rest)
         if item is None:
@@ -255,14 +243,14 @@ class Labels:
             for each in self._targets(target, tenant)
             for name, value in checked.items()
         ]
-        put_labels(self._catalog(), labels)
+        self._catalog().labels.put(labels)
         return labels
 
     def remove(self, target: str, names: Sequence[str] = NAMES, *, tenant: str = "") -> int:
         """Take labels away and return how many there were. Labels it has not are no fault."""
         catalog = self._catalog()
         targets = self._targets(target, tenant, known=False)
-        return sum(remove_labels(catalog, _tenant_of(each, tenant), each, names) for each in targets)
+        return sum(catalog.labels.remove(_tenant_of(each, tenant), each, names) for each in targets)
 
     def listed(self, target: str = "", *, tenant: str = "") -> list[Label]:
         """List all labels, or those of a target itself."""
@@ -270,11 +258,11 @@ class Labels:
             return []
         with self._catalog().snapshot() as reader:
             if not target:
-                return list_labels(reader)
+                return reader.labels.all()
             found = [
                 label
                 for each in self._targets(target, tenant, known=False)
-                for label in labels_at(reader, _tenant_of(each, tenant), [each]).get(each, [])
+                for label in reader.labels.at(_tenant_of(each, tenant), [each]).get(each, [])
             ]
             return sorted(found, key=lambda label: (label.target, label.name))
 
@@ -290,7 +278,7 @@ class Labels:
         if not self._exists():
             return []
         with self._catalog().snapshot() as reader:
-            found = [_proposal(reader, info.doc_id, info.file_id, info.filename) for info in all_documents(reader)]
+            found = [_proposal(reader, info.doc_id, info.file_id, info.filename) for info in reader.documents.all()]
         return sorted((each for each in found if each is not None), key=lambda each: (each.filename, each.doc_id))
 
     def accept(self, proposals: Iterable[Proposal]) -> list[Label]:
@@ -300,7 +288,7 @@ class Labels:
             Label(f"document:{each.file_id}", "classification", each.classification, "", "mark", now)
             for each in proposals
         ]
-        put_labels(self._catalog(), labels)
+        self._catalog().labels.put(labels)
         return labels
 
     def names(self) -> dict[str, str]:
@@ -308,7 +296,7 @@ class Labels:
         if not self._exists():
             return {}
         with self._catalog().snapshot() as reader:
-            return {info.file_id: info.filename for info in all_documents(reader)}
+            return {info.file_id: info.filename for info in reader.documents.all()}
 
     def _targets(self, target: str, tenant: str, *, known: bool = True) -> list[str]:
         """Return what is meant, as labels are kept: a pattern, a tag, a ref with lasting ids, or the documents of a
@@ -324,7 +312,7 @@ class Labels:
                 return [named.targets[0]]
             kind, _, rest = target.partition(":")
             if not rest or kind not in KINDS:
-                return [f"document:{each.file_id}" for each in select_documents(reader, [target], self._relative_to)]
+                return [f"document:{each.file_id}" for each in reader.names.select([target], self._relative_to)]
             if not known:
                 return [target]
             raise NothingFoundError(f"there is no {shown(target)} in the index", hint="see: ctx list")
@@ -412,10 +400,12 @@ def marks_on(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _proposal(reader: Reader, doc_id: str, file_id: str, filename: str) -> Proposal | None:
-    decided = labels_at(reader, "", [f"document:{file_id}"])
+    decided = reader.labels.at("", [f"document:{file_id}"])
     if any(label.name == "classification" for labels in decided.values() for label in labels):
         return None
-    seen = [(level, line, page) for page, text in document_markdown(reader, doc_id) for level, line in marks_on(text)]
+    seen = [
+        (level, line, page) for page, text in reader.pages.document_markdown(doc_id) for level, line in marks_on(text)
+    ]
     level = strictest(level for level, _, _ in seen)
     found = [(line, page) for each, line, page in seen if each == level]
     if not found:

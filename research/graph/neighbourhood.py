@@ -26,14 +26,7 @@ from research.store import (
     StoredEdge,
     StoredNode,
     analyze,
-    current_ids,
     edges_a_node,
-    edges_between,
-    find_items_ending,
-    find_nodes,
-    gone_memories,
-    node_titles,
-    walk,
 )
 from research.text import phrase
 
@@ -137,12 +130,12 @@ def find_neighbourhood(
     if not begun:
         return Neighbourhood(unknown=unknown, cut=cut)
     fan_out, most = edges_a_node(len(begun), hops, limit), min(MOST_NODES, _WIDER * limit)
-    found = walk(reader, begun, hops=hops, kinds=numbers, fan_out=fan_out, most=most + 1, tenant=tenant)
+    found = reader.graph.walk(begun, hops=hops, kinds=numbers, fan_out=fan_out, most=most + 1, tenant=tenant)
     cut = cut or len(found) > most
     there = _present(reader, found[:most], tenant)
     inner = [node.node_no for node in there if node.hop < hops]
     among = [node.node_no for node in there]
-    edges, full = edges_between(reader, inner, among, kinds=numbers, fan_out=fan_out)
+    edges, full = reader.graph.between(inner, among, kinds=numbers, fan_out=fan_out)
     cut = cut or full
     nodes = _nearest(there, edges)
     kept = {node.ref: node for node in nodes[:limit]}
@@ -158,14 +151,14 @@ def find_neighbourhood(
 
 def resolve(reader: Reader, refs: Sequence[str], tenant: str = "") -> dict[str, int]:
     """ref → node of those that are known, also by a document's former or lasting id."""
-    found = find_nodes(reader.connection, refs, tenant)
+    found = reader.graph.find(refs, tenant)
     for ref in refs:
         kind, _, rest = ref.partition(":")
         if ref not in found and kind in _OF_DOCUMENTS:
             key, mark, part = rest.partition("#")
-            for now in current_ids(reader, [key]):
+            for now in reader.names.current_ids([key]):
                 today = f"{kind}:{now}{mark}{part}"
-                found.update((ref, number) for number in find_nodes(reader.connection, [today], tenant).values())
+                found.update((ref, number) for number in reader.graph.find([today], tenant).values())
     return found
 
 
@@ -184,7 +177,7 @@ def _kind_numbers(kinds: Sequence[str] | None) -> list[int]:
 def _present(reader: Reader, nodes: Sequence[StoredNode], tenant: str) -> list[StoredNode]:
     """Without memories whose time is over."""
     memories = [node.ref for node in nodes if node.ref.startswith("memory:")]
-    gone = gone_memories(reader, tenant, memories, datetime.now(UTC).isoformat()) if memories else set()
+    gone = reader.graph.gone_memories(tenant, memories, datetime.now(UTC).isoformat()) if memories else set()
     return [node for node in nodes if node.ref not in gone]
 
 
@@ -258,7 +251,7 @@ def shown_graph(reader: Reader, refs: Sequence[str], found: Neighbourhood, tenan
 
 def shown_nodes(reader: Reader, nodes: Sequence[Node], tenant: str = "") -> list[ShownNode]:
     """Those that are still there, in their order."""
-    titles = node_titles(reader, [node.ref for node in nodes], tenant)
+    titles = reader.graph.titles([node.ref for node in nodes], tenant)
     return [_shown(node, *titles[node.ref]) for node in nodes if node.ref in titles]
 
 
@@ -278,7 +271,7 @@ def started_from(reader: Reader, thing: str, document: Callable[[str], DocumentI
     if not colon or kind not in KINDS_OF_NODES or not rest:
         return f"document:{document(thing).doc_id}"
     if kind == "code" and not resolve(reader, [thing]):
-        ending = find_items_ending(reader, "code", f"/{rest.lstrip('/')}", 2)
+        ending = reader.items.find_ending("code", f"/{rest.lstrip('/')}", 2)
         if len(ending) == 1:
             return f"code:{ending[0].key}"
     if kind in ("document", "page", "section") and not resolve(reader, [thing]):

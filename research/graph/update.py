@@ -30,7 +30,6 @@ from research.store import (
     CHANGES,
     CITES,
     CONTAINS,
-    NO_MASKS,
     REFERS,
     SUPPORTS,
     TOLD_IN,
@@ -40,13 +39,7 @@ from research.store import (
     NewNode,
     Reader,
     Writer,
-    find_nodes,
-    get_document,
-    page_texts,
-    pages_with_phrase,
 )
-from research.store import edge_writes as writes
-from research.store import edges as progress
 
 RULES = 2
 """To be raised whenever the same text would give other edges: all documents and items are then read again."""
@@ -71,7 +64,7 @@ class GraphUpdate:
 
 
 def is_behind(reader: Reader) -> bool:
-    return progress.is_behind(reader, RULES)
+    return reader.graph.is_behind(RULES)
 
 
 def update_graph(catalog: Catalog, *, seconds: float | None = None, on_progress: Progress | None = None) -> GraphUpdate:
@@ -110,8 +103,8 @@ class _Read:
 
 def _documents(catalog: Catalog, ends: float | None, done: _Done, on_progress: Progress | None) -> bool:
     with catalog.snapshot() as reader:
-        waiting = progress.outdated_documents(reader, RULES, 1_000_000)
-        titles = Titles(progress.titles(reader) if waiting else [])
+        waiting = reader.graph.outdated_documents(RULES, 1_000_000)
+        titles = Titles(reader.graph.document_titles() if waiting else [])
     at = 0
     while at < len(waiting) and not _is_over(ends):
         some: list[_Read] = []
@@ -122,7 +115,7 @@ def _documents(catalog: Catalog, ends: float | None, done: _Done, on_progress: P
         with catalog.short_write() as connection:
             for each in some:
                 # One that changed since it was read waits for the next update.
-                if progress.document_state(connection, each.info.doc_id) == each.state:
+                if connection.graph.document_state(each.info.doc_id) == each.state:
                     _write_document(connection, each)
         done.documents += len(some)
         if on_progress is not None:
@@ -131,12 +124,12 @@ def _documents(catalog: Catalog, ends: float | None, done: _Done, on_progress: P
 
 
 def _read_document(reader: Reader, doc_id: str, titles: Titles) -> list[_Read]:
-    info = get_document(reader, doc_id)
+    info = reader.documents.get(doc_id)
     if info is None:  # removed meanwhile
         return []
-    pages = list(page_texts(reader, doc_id))
+    pages = list(reader.pages.texts(doc_id))
     made = document_graph(info, pages, titles)
-    state = progress.document_state(reader.connection, doc_id)
+    state = reader.graph.document_state(doc_id)
     return [_Read(info, made, len(pages), _pages_with_title(reader, info), state)]
 
 
@@ -146,45 +139,44 @@ def _pages_with_title(reader: Reader, info: DocumentInfo) -> list[str]:
     if not words:
         return []
     titles = Titles([(info.doc_id, info.title)])
-    found = pages_with_phrase(reader, info.title, _MOST_MENTIONING)
+    found = reader.lookups.pages_with_phrase(info.title, _MOST_MENTIONING)
     return [f"page:{doc}#{page}" for doc, page, text in found if doc != info.doc_id and any(titles.found_in(text))]
 
 
 def _write_document(connection: Writer, read: _Read) -> None:
     doc_id, made, num_pages = read.info.doc_id, read.made, read.num_pages
-    writes.drop_document(connection, doc_id)
+    connection.graph.drop_document(doc_id)
     document = NewNode(f"document:{doc_id}", doc_id=doc_id)
     sections = [NewNode(f"section:{doc_id}#{each.number}", each.heading, doc_id=doc_id) for each in made.sections]
     pages = [NewNode(f"page:{doc_id}#{page}", doc_id=doc_id) for page in range(1, num_pages + 1)]
-    numbers = writes.put_nodes(connection, [document, *sections, *pages])
+    numbers = connection.graph.put_nodes([document, *sections, *pages])
     own = numbers[document.ref]
     section = {0: own} | {each.number: numbers[f"section:{doc_id}#{each.number}"] for each in made.sections}
     page = {number: numbers[f"page:{doc_id}#{number}"] for number in range(1, num_pages + 1)}
-    writes.put_edges(
-        connection,
+    connection.graph.put_edges(
         [
             *((section[each.above], CONTAINS, section[each.number]) for each in made.sections),
             *((section[number], CONTAINS, page[at]) for number, at in made.pages_of),
         ],
     )
     refers = [(page[one], REFERS, page[other], name) for one, other, name in made.refers]
-    writes.put_named_edges(connection, refers)
-    writes.put_names(connection, {own: [*made.names, *made.families]})
+    connection.graph.put_named_edges(refers)
+    connection.graph.put_names({own: [*made.names, *made.families]})
     cited = {page[at]: [(CITES, name) for name in names] for at, names in made.mentions.items()}
     cited[own] = [(CITES, name) for name in dict.fromkeys(name for names in made.mentions.values() for name in names)]
-    writes.put_mentions(connection, cited)
+    connection.graph.put_mentions(cited)
     _mention_title(connection, read.info, read.mentioning)
     for family in made.families:
-        writes.put_versions(connection, family, newer_pairs(writes.versions_of(connection, family)))
-    writes.mark_document(connection, doc_id, RULES)
+        connection.graph.put_versions(family, newer_pairs(connection.graph.versions(family)))
+    connection.graph.mark_document(doc_id, RULES)
 
 
 def _mention_title(connection: Writer, info: DocumentInfo, refs: Sequence[str]) -> None:
     """Pages that were read before this document was there, and their documents, mention its title."""
     name = digest("title", " ".join(title_words(info.title)))
     documents = [f"document:{ref.removeprefix('page:').partition('#')[0]}" for ref in refs]
-    nodes = find_nodes(connection, [*refs, *documents], "")
-    writes.add_mentions(connection, {node: [(CITES, name)] for node in nodes.values()})
+    nodes = connection.graph.find([*refs, *documents], "")
+    connection.graph.add_mentions({node: [(CITES, name)] for node in nodes.values()})
 
 
 def _items(catalog: Catalog, ends: float | None, done: _Done) -> bool:
@@ -192,20 +184,20 @@ def _items(catalog: Catalog, ends: float | None, done: _Done) -> bool:
         if _is_over(ends):
             return False
         with catalog.snapshot() as reader:
-            items = progress.items_after(reader, progress.items_done(reader, RULES), _ITEMS)
+            items = reader.graph.items_after(reader.graph.items_done(RULES), _ITEMS)
         if not items:
             return True
         with catalog.short_write() as connection:
-            _write_items(_Here(connection, catalog), items)
-            writes.mark_items(connection, RULES, items[-1].seq)
+            _write_items(connection, items)
+            connection.graph.mark_items(RULES, items[-1].seq)
             if len(items) < _ITEMS:
-                writes.drop_lonely(connection)
+                connection.graph.drop_lonely()
         done.items += len(items)
 
 
 def _memories(catalog: Catalog, ends: float | None, done: _Done) -> bool:
     with catalog.snapshot() as reader:
-        tenants = progress.tenants_behind(reader, 1_000_000)
+        tenants = reader.graph.tenants_behind(1_000_000)
     for tenant, seq in tenants:
         more: int | None = seq
         while more is not None:
@@ -218,26 +210,23 @@ def _memories(catalog: Catalog, ends: float | None, done: _Done) -> bool:
 def _some_memories(catalog: Catalog, tenant: str, seq: int, done: _Done) -> int | None:
     """The next memories of a tenant; the last change among them, or None where there are no more."""
     with catalog.short_write() as connection:
-        here = _Here(connection, catalog)
-        told = progress.memories_after(here, tenant, seq, _MEMORIES)
-        last = told[-1].seq if len(told) == _MEMORIES else progress.last_change(here, tenant)
+        told = connection.graph.memories_after(tenant, seq, _MEMORIES)
+        last = told[-1].seq if len(told) == _MEMORIES else connection.graph.last_change(tenant)
         _write_memories(connection, tenant, told)
         if last:  # 0: the tenant was forgotten
-            writes.mark_tenant(connection, tenant, last)
+            connection.graph.mark_tenant(tenant, last)
     done.memories += len(told)
     return last if len(told) == _MEMORIES else None
 
 
 def _write_memories(connection: Writer, tenant: str, told: Sequence[GraphedMemory]) -> None:
-    numbers = writes.put_nodes(
-        connection,
+    numbers = connection.graph.put_nodes(
         [
             *(NewNode(f"memory:{each.id}", tenant=tenant, memory_no=each.memory_no) for each in told),
             *(NewNode(f"session:{each.session}", tenant=tenant) for each in told if each.session),
         ],
     )
-    writes.put_edges(
-        connection,
+    connection.graph.put_edges(
         [(numbers[f"memory:{each.id}"], TOLD_IN, numbers[f"session:{each.session}"]) for each in told if each.session],
     )
 
@@ -246,75 +235,56 @@ def _is_over(ends: float | None) -> bool:
     return ends is not None and time.monotonic() >= ends
 
 
-class _Here:
-    """A reader in the middle of a transaction."""
-
-    masks = NO_MASKS
-
-    def __init__(self, connection: Writer, catalog: Catalog) -> None:
-        self.connection = connection
-        self.paths = catalog.paths
-
-    def meta(self, key: str, default: str = "") -> str:
-        return default
-
-    def count_cache(self) -> dict[object, Any]:
-        return {}
-
-
-def _write_items(here: _Here, items: Sequence[GraphedItem]) -> None:
+def _write_items(connection: Writer, items: Sequence[GraphedItem]) -> None:
     """Those that are still there: their rows may have gone since they were read."""
     by_kind: dict[str, list[GraphedItem]] = {}
     for item in items:
         by_kind.setdefault(item.kind, []).append(item)
-    there = {item.item_no for item in progress.items_after(here, items[0].seq - 1, len(items))}
+    there = {item.item_no for item in connection.graph.items_after(items[0].seq - 1, len(items))}
     for kind, write in _KINDS.items():
         some = [item for item in by_kind.get(kind, ()) if item.item_no in there]
         if some:
-            write(here, some)
+            write(connection, some)
 
 
-def _write_code(here: _Here, items: Sequence[GraphedItem]) -> None:
-    parents = progress.parents_metadata(here, "code", [item.parent for item in items])
+def _write_code(connection: Writer, items: Sequence[GraphedItem]) -> None:
+    parents = connection.graph.parents_metadata("code", [item.parent for item in items])
     roots = {parent: str(told.get("root") or "") for parent, told in parents.items()}
-    numbers = writes.put_nodes(
-        here.connection,
+    numbers = connection.graph.put_nodes(
         [
             *(NewNode(f"file:{item.parent}") for item in items),
             *(NewNode(f"code:{item.key}", item_no=item.item_no) for item in items),
         ],
     )
-    writes.put_edges(
-        here.connection,
+    connection.graph.put_edges(
         [(numbers[f"file:{item.parent}"], CONTAINS, numbers[f"code:{item.key}"]) for item in items],
     )
     names = {numbers[f"code:{each.key}"]: piece_names(roots.get(each.parent, ""), each.metadata) for each in items}
     for item in items:
         file_path = str(item.metadata.get("file_path") or "")
         names[numbers[f"file:{item.parent}"]] = file_names(roots.get(item.parent, ""), file_path)
-    writes.put_names(here.connection, names)
+    connection.graph.put_names(names)
     mentions = {
         numbers[f"code:{each.key}"]: piece_mentions(roots.get(each.parent, ""), each.metadata) for each in items
     }
-    writes.put_mentions(here.connection, mentions)
+    connection.graph.put_mentions(mentions)
 
 
-def _write_commits(here: _Here, items: Sequence[GraphedItem]) -> None:
+def _write_commits(connection: Writer, items: Sequence[GraphedItem]) -> None:
     edges: list[tuple[str, str]] = []
     for item in items:
         files = [str(each) for each in item.metadata.get("files_changed") or ()]
         root = _tree_of(item.parent)
         if len(files) <= _MOST_FILES:
             edges += [(f"commit:{item.key}", f"file:{root}/{file}") for file in files]
-    numbers = writes.put_nodes(
-        here.connection,
+    numbers = connection.graph.put_nodes(
         [
             *(NewNode(f"commit:{item.key}", item_no=item.item_no) for item in items),
             *(NewNode(file) for _, file in edges),
         ],
     )
-    writes.drop_edges_from(here.connection, [numbers[f"commit:{item.key}"] for item in items], CHANGES)
-    writes.put_edges(here.connection, [(numbers[commit], CHANGES, numbers[file]) for commit, file in edges])
+    connection.graph.drop_edges_from([numbers[f"commit:{item.key}"] for item in items], CHANGES)
+    connection.graph.put_edges([(numbers[commit], CHANGES, numbers[file]) for commit, file in edges])
 
 
 def _tree_of(repository: str) -> str:
@@ -323,16 +293,15 @@ def _tree_of(repository: str) -> str:
     return str(path.parent) if path.name == ".git" else str(path)
 
 
-def _write_experiences(here: _Here, items: Sequence[GraphedItem]) -> None:
-    first = progress.first_items(here, "experience", [item.parent for item in items])
-    writes.put_nodes(here.connection, [NewNode(f"experience:{id}", item_no=number) for id, number in first.items()])
+def _write_experiences(connection: Writer, items: Sequence[GraphedItem]) -> None:
+    first = connection.graph.first_items("experience", [item.parent for item in items])
+    connection.graph.put_nodes([NewNode(f"experience:{id}", item_no=number) for id, number in first.items()])
 
 
-def _write_values(here: _Here, items: Sequence[GraphedItem]) -> None:
+def _write_values(connection: Writer, items: Sequence[GraphedItem]) -> None:
     members = {item.key: [str(each) for each in item.metadata.get("members") or ()] for item in items}
-    first = progress.first_items(here, "experience", [id for ids in members.values() for id in ids])
-    numbers = writes.put_nodes(
-        here.connection,
+    first = connection.graph.first_items("experience", [id for ids in members.values() for id in ids])
+    numbers = connection.graph.put_nodes(
         [
             *(NewNode(f"value:{item.key}", item_no=item.item_no) for item in items),
             *(NewNode(f"experience:{id}", item_no=number) for id, number in first.items()),
@@ -340,11 +309,11 @@ def _write_values(here: _Here, items: Sequence[GraphedItem]) -> None:
     )
     for key, ids in members.items():
         value = numbers[f"value:{key}"]
-        writes.drop_edges_to(here.connection, value, SUPPORTS)
-        writes.put_edges(here.connection, [(numbers[f"experience:{id}"], SUPPORTS, value) for id in ids if id in first])
+        connection.graph.drop_edges_to(value, SUPPORTS)
+        connection.graph.put_edges([(numbers[f"experience:{id}"], SUPPORTS, value) for id in ids if id in first])
 
 
-_KINDS: dict[str, Callable[[_Here, Sequence[GraphedItem]], None]] = {
+_KINDS: dict[str, Callable[[Writer, Sequence[GraphedItem]], None]] = {
     "code": _write_code,
     "commit": _write_commits,
     "experience": _write_experiences,

@@ -13,7 +13,6 @@ from research.models import (
     PageView,
     Question,
 )
-from research.store import all_documents, document_markdown, get_page, page_ids_at, page_markdown, totals
 from research.units import Structure
 
 if TYPE_CHECKING:
@@ -63,11 +62,10 @@ class Documents:
     def outline(self, document: str) -> DocumentOutline:
         """A document's table of contents: its headings with their pages, or how its pages begin if it has none."""
         from research.context import document_outline
-        from research.store import page_texts
 
         with self._index.catalog.snapshot() as reader:
             info = self._index.one_document(reader, document)
-            outline = document_outline(info, page_texts(reader, info.doc_id))
+            outline = document_outline(info, reader.pages.texts(info.doc_id))
         shown = {entry.page for entry in outline.entries} | {page.page for page in outline.pages}
         self._index.access.shown([f"page:{info.doc_id}#{page}" for page in sorted(shown)], "outline")
         return outline
@@ -104,10 +102,9 @@ class Documents:
 
     def get(self, doc_id: str) -> DocumentInfo:
         """The document that an id means: today's, its file's lasting one, or one it had before. Names are none."""
-        from research.store import current_ids, get_documents
 
         with self._index.catalog.snapshot() as reader:
-            found = get_documents(reader, current_ids(reader, [doc_id]))
+            found = reader.documents.get_many(reader.names.current_ids([doc_id]))
         if not found:
             raise NothingFoundError(f"no document has the id {doc_id}", hint="see them all with: ctx list")
         return self._index.access.shown(found, "document", _ref_of)[0]
@@ -133,49 +130,44 @@ class Documents:
     def totals(self) -> tuple[int, int]:
         """How many documents and pages there are."""
         with self._index.catalog.snapshot() as reader:
-            found = totals(reader)
+            found = reader.pages.totals()
         return found.documents, found.pages
 
     def markdown(self, doc_id: str) -> str | None:
         """A document's whole markdown, pages joined by form feeds; None if it is unknown."""
-        from research.store import current_ids
 
         with self._index.catalog.snapshot() as reader:
-            found = current_ids(reader, [doc_id])
-            pages = document_markdown(reader, found[0]) if found else []
+            found = reader.names.current_ids([doc_id])
+            pages = reader.pages.document_markdown(found[0]) if found else []
         self._index.access.shown([f"page:{found[0]}#{page}" for page, _ in pages], "markdown")
         return "\f".join(text for _, text in pages) if pages else None
 
     def tag(self, document: str, *tags: str) -> list[DocumentInfo]:
         """Give a document tags, or all that a pattern means. A short write: accepted within a second, also while an
         ingest runs, or BusyError."""
-        from research.store import add_tags
 
         chosen = self._one_or_pattern(document)
-        add_tags(self._index.catalog, [info.doc_id for info in chosen], tags)
+        self._index.catalog.labels.add_tags([info.doc_id for info in chosen], tags)
         return chosen
 
     def untag(self, document: str, *tags: str) -> list[DocumentInfo]:
         """Take tags away; those it has not are no fault."""
-        from research.store import remove_tags
 
         chosen = self._one_or_pattern(document)
-        remove_tags(self._index.catalog, [info.doc_id for info in chosen], tags)
+        self._index.catalog.labels.remove_tags([info.doc_id for info in chosen], tags)
         return chosen
 
     def tags(self, document: str) -> list[str]:
         """A document's tags, in alphabetical order."""
-        from research.store import tags_of
 
         with self._index.catalog.snapshot() as reader:
-            return tags_of(reader, self._index.one_document(reader, document).doc_id)
+            return reader.labels.tags(self._index.one_document(reader, document).doc_id)
 
     def all_tags(self) -> dict[str, list[DocumentInfo]]:
         """Every tag in use and the documents that have it."""
-        from research.store import all_tags, get_documents
 
         with self._index.catalog.snapshot() as reader:
-            found = {tag: get_documents(reader, ids) for tag, ids in all_tags(reader).items()}
+            found = {tag: reader.documents.get_many(ids) for tag, ids in reader.labels.all_tags().items()}
         self._index.access.shown([info for documents in found.values() for info in documents], "tags", _ref_of)
         return found
 
@@ -183,10 +175,10 @@ class Documents:
         from research.context import labelled
         from research.sources import page_item
 
-        stored = get_page(reader, info.doc_id, page) if 0 < page <= info.num_pages else None
+        stored = reader.pages.get(info.doc_id, page) if 0 < page <= info.num_pages else None
         if stored is None:
             raise _no_pages(info, page, page)
-        text = Structure(page_markdown(reader, info.doc_id, page) or "")
+        text = Structure(reader.pages.markdown(info.doc_id, page) or "")
         [item], problem = labelled(reader, [page_item(stored, text)]), ""
         self._index.access.shown([stored.ref], "page")
         if question is not None:
@@ -205,10 +197,9 @@ class Documents:
     def list(self, *names: str) -> list[DocumentInfo]:
         """All documents, or those that names, paths, patterns, titles or ids mean. A name that means none raises
         NothingFoundError."""
-        from research.store import select_documents
 
         with self._index.catalog.snapshot() as reader:
-            found = select_documents(reader, names, self._index.relative_to) if names else all_documents(reader)
+            found = reader.names.select(names, self._index.relative_to) if names else reader.documents.all()
         return list(self._index.access.shown(found, "list", _ref_of))
 
 
@@ -221,7 +212,7 @@ def _is_plain(reader: Reader, ref: str) -> bool:
     if not reader.masks.view:
         return True
     key, _, page = ref.removeprefix("page:").rpartition("#")
-    return ref not in reader.masks.labels and bool(page_ids_at(reader, [f"{key}:{page}"]))
+    return ref not in reader.masks.labels and bool(reader.pages.ids_at([f"{key}:{page}"]))
 
 
 def _not_whole(info: DocumentInfo) -> NothingFoundError:

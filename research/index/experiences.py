@@ -195,7 +195,6 @@ class Experiences:
         what it can in a second."""
         from research.search import FoundItems
         from research.sources import ExperiencesSource
-        from research.store import numbers_without_vectors
 
         if not self._index.exists:
             return 0
@@ -205,7 +204,7 @@ class Experiences:
         if fresh is not None:
             self._index.store_item_vectors(FoundItems(fresh=fresh))
         with self._index.rooms.catalog.snapshot() as reader:
-            return len(numbers_without_vectors(reader, source.kind, self._index.rooms.own_encoder(reader).name))
+            return len(reader.items.without_vectors(source.kind, self._index.rooms.own_encoder(reader).name))
 
     def list(
         self,

@@ -146,10 +146,9 @@ class Index(View):
         """Make ready for a question: raise NothingFoundError if there is nothing to search; if nobody else is writing,
         analyse pages again that other rules have read, and publish what the collections lack. True if the latter was
         done; without it a question compares the missing vectors one by one."""
-        from research.store import totals
 
         with self.catalog.snapshot() as reader:
-            if totals(reader).pages == 0:
+            if reader.pages.totals().pages == 0:
                 raise self.nothing_found()
             if not reader.masks.view:
                 return self._brought_up(reader)
@@ -351,19 +350,17 @@ class Index(View):
 
         `everything` also brings the candidates that come after the results.
         """
-        from research.store import current_ids
 
         with self.catalog.snapshot() as reader:
-            ids = None if doc_ids is None else tuple(current_ids(reader, doc_ids))
+            ids = None if doc_ids is None else tuple(reader.names.current_ids(doc_ids))
             asked = self.access.asking(Question(question, mode=mode, documents=ids))
             outcome = self.source.engine.run(reader, asked, num_results, everything=everything)
         self.access.shown([*outcome.found, *outcome.candidates], "rank", lambda each: each.page.ref)
         return outcome
 
     def _brought_up(self, reader: Reader) -> bool:
-        from research.store import is_outdated
 
-        if is_outdated(reader):
+        if reader.words.is_outdated():
             from research.store import update_if_outdated
 
             update_if_outdated(self.rooms.catalog)

@@ -176,9 +176,8 @@ class Rooms:
 
     def own_encoder(self, reader: Reader) -> TextEncoder:
         """The index's own; the embedded one where nothing was embedded yet."""
-        from research.store import encoder_of
 
-        if self._encoder is not None or encoder_of(reader):
+        if self._encoder is not None or reader.chunks.encoder():
             return self.question_encoder.encoder(reader)
         if self._first_encoder is None:
             from research.encoders import load_text_encoder

@@ -151,11 +151,9 @@ class View:
     def store_item_vectors(self, found: FoundItems) -> None:
         """Keep what a question embedded, if nobody else is writing for long: the next one need not."""
         if found.fresh is not None:
-            from research.store import write_item_vectors
-
             with suppress(BusyError):
-                write_item_vectors(
-                    self.catalog, found.fresh.encoder, found.fresh.numbers, found.fresh.vectors, short=True
+                self.catalog.items.write_vectors(
+                    found.fresh.encoder, found.fresh.numbers, found.fresh.vectors, short=True
                 )
 
     def refresh(self) -> None:
@@ -242,17 +240,15 @@ class View:
         if documents is not None and not documents:  # a list that came out empty allows nothing
             return replace(asked, documents=())
         from research.filters import Filters
-        from research.store import select
 
         restrictions = [filters or Filters(), *([] if documents is None else [Filters(documents=tuple(documents))])]
-        scope = select(reader, restrictions, self.relative_to)
+        scope = reader.names.scope(restrictions, self.relative_to)
         ids = None if scope.documents is None else tuple(sorted(scope.documents))
         return replace(asked, documents=ids, pages=scope.pages)
 
     def one_document(self, reader: Reader, document: str) -> DocumentInfo:
-        from research.store import select_one
 
-        return select_one(reader, document, self.relative_to)
+        return reader.names.select_one(document, self.relative_to)
 
     def thresholds(self, score: float | None, confidence: str | float | None) -> Thresholds:
         """What is wanted at least: as given, or as set."""

@@ -40,7 +40,6 @@ from research.packages.request import (
 from research.packages.retrieval import Answer, answer_of
 from research.parallel import Call
 from research.settings import FLOOR
-from research.store import uses_of
 
 if TYPE_CHECKING:
     from research.governance import PolicyAccess
@@ -213,7 +212,7 @@ class PackageBuilder:
         self, reader: Reader, request: ContextBuildRequest, found: Sequence[Candidate]
     ) -> tuple[list[Candidate], int]:
         """Return the best first, and how many the graph or the metadata brought from outside of the scope."""
-        uses = uses_of(reader, self.principal.tenant, [each.ref for each in found])
+        uses = reader.packages.uses(self.principal.tenant, [each.ref for each in found])
         ranked = ranking.rank(found, request.retrieval.weights.over(self.index.settings), uses, self._now())
         pinned = [each for each in ranked if each.pinned]
         rest = ranked[len(pinned) :]

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from research.errors import BusyError, CtxError, UsageError
 from research.store import CachedRow, IndexPaths, index_id
-from research.store import packages as rows
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -134,7 +133,7 @@ class PackageCache:
         """Return it; None if it is not there, or its time is over: then it is gone for good, whatever the clock says
         later."""
         with self._catalog().snapshot() as reader:
-            row = rows.get_cached(reader, package_id)
+            row = reader.packages.cached(package_id)
         if row is None:
             return None
         if not row.put_at <= _utc(self._now()) < row.expires_at:
@@ -177,8 +176,8 @@ class PackageCache:
         try:
             with self._catalog().short_write(wait=_PUT_SECONDS, erase=True) as connection:
                 # Whoever keeps one takes away what is over: nobody else may come by to do it.
-                rows.remove_cached(connection, rows.expired_ids(connection, row.put_at))
-                rows.put_cached(connection, row)
+                connection.packages.remove_cached(connection.packages.expired_ids(row.put_at))
+                connection.packages.put_cached(row)
         except CtxError as error:  # somebody writes for long, or the disk is full: the package itself is fine
             from research.observe import log_failure
 
@@ -192,7 +191,7 @@ class PackageCache:
         if not package_ids:
             return True
         with self._catalog().short_write(erase=True) as connection:
-            rows.remove_cached(connection, package_ids)
+            connection.packages.remove_cached(package_ids)
         keys = [f"{self._prefix}{package_id}" for package_id in package_ids]
         return self._link is None or self._link.call(lambda redis: redis.delete(*keys)) is not None
 

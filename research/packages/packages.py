@@ -21,8 +21,7 @@ from research.packages.cache import Cached, PackageCache, cache_for
 from research.packages.events import Event, Events, events_for
 from research.packages.request import ContextBuildRequest, ContextPackage, read_request
 from research.parallel import SingleFlight
-from research.store import StoredPackage, StoredRequest, Whose, content_revision, remove_projections, store_projection
-from research.store import packages as store
+from research.store import StoredPackage, StoredRequest, Whose
 
 if TYPE_CHECKING:
     from research.index import Index, View
@@ -80,20 +79,20 @@ class Packages:
         if not self._index.exists:
             return []
         with self._index.catalog.snapshot() as reader:
-            found = store.list_packages(reader, _whose(principal), limit)
+            found = reader.packages.recent(_whose(principal), limit)
         return [ContextPackage.model_validate_json(each.record) for each in found]
 
     def feedback(self, package_id: str, refs: Sequence[str], principal: Principal, *, useful: bool = True) -> list[str]:
         """Tell whether sources of a package were of use, all of them if none is named: they count a little more, or
         less, from then on. Those that it has."""
         with self._index.catalog.snapshot() as reader:
-            found = store.get_package(reader, _whose(principal), package_id)
+            found = reader.packages.get(_whose(principal), package_id)
         if found is None:
             raise no_package(package_id)
         record = ContextPackage.model_validate_json(found.record)
         wanted = list(refs) or [source.ref for source in record.sources]
         with self._index.catalog.short_write(wait=_WRITE_SECONDS) as connection:
-            told = store.give_feedback(connection, package_id, wanted, 1 if useful else -1)
+            told = connection.packages.give_feedback(package_id, wanted, 1 if useful else -1)
         missing = [ref for ref in refs if ref not in told]
         if missing:
             raise NothingFoundError(
@@ -111,8 +110,8 @@ class Packages:
         index.catalog  # noqa: B018  opens it: what is wrong with all of the index is no failure of a source
         if request.id is not None:
             with index.catalog.snapshot() as reader:
-                before = store.get_request(reader, whose, request.id)
-                built = store.package_of_request(reader, whose, request.id)
+                before = reader.packages.request(whose, request.id)
+                built = reader.packages.of_request(whose, request.id)
             if before is not None:
                 if read_request(before.request).canonical() != request.canonical():
                     raise PackageRequestError(
@@ -132,8 +131,8 @@ class Packages:
         if cached is not None:
             return cached
         with self._index.catalog.snapshot() as reader:
-            known = store.get_package(reader, whose, package_id)
-            asked = None if known is None else store.get_request(reader, whose, known.request_id)
+            known = reader.packages.get(whose, package_id)
+            asked = None if known is None else reader.packages.request(whose, known.request_id)
         if known is None or asked is None:
             raise no_package(package_id)
         if known.expires_at <= self._now().isoformat():
@@ -148,7 +147,7 @@ class Packages:
         if found is None or (found.tenant, found.principal) != (principal.tenant, principal.name):
             return None
         with self._index.catalog.snapshot() as reader:
-            revision = content_revision(reader, principal.tenant)
+            revision = reader.labels.content_revision(principal.tenant)
         if found.revision != revision or found.policy != revision_of(self._index.acting_as(principal).access):
             return None
         return ContextPackage.model_validate_json(found.package)
@@ -157,7 +156,7 @@ class Packages:
         """Keep the request, before anything is done about it."""
         stored = StoredRequest(request.id or "", self._now().isoformat(), request.model_dump_json(by_alias=True))
         with self._index.catalog.short_write(wait=_WRITE_SECONDS) as connection:
-            store.put_request(connection, _whose(principal), stored)
+            connection.packages.put_request(_whose(principal), stored)
         self._tell(
             "ContextBuildRequested",
             principal,
@@ -180,7 +179,7 @@ class Packages:
         view = self._index.acting_as(principal)
         policy = revision_of(view.access)  # before anything is read: what changes meanwhile makes it outdated
         with self._index.catalog.snapshot() as reader:
-            revision = content_revision(reader, principal.tenant)
+            revision = reader.labels.content_revision(principal.tenant)
         builder = PackageBuilder(view, principal, partial(audit.record, trace_id=trace), self._now)
         built = builder.build(request, package_id, fit)
         with self._timed("package_store"):
@@ -223,11 +222,11 @@ class Packages:
         stored = StoredPackage(number, package.context_build_request_id, *times, policy, revision, record)
         before = (self._now() - timedelta(days=self._index.settings.package_days)).isoformat()
         with self._index.catalog.short_write(wait=_WRITE_SECONDS) as connection:
-            store.put_package(connection, _whose(principal), stored, [source.ref for source in package.sources])
+            connection.packages.put(_whose(principal), stored, [source.ref for source in package.sources])
             if built.projection:
-                store_projection(connection, package.graph_projection_id, package.created_at, built.projection)
-            if store.prune(connection, before):
-                remove_projections(connection, before)
+                connection.packages.put_projection(package.graph_projection_id, package.created_at, built.projection)
+            if connection.packages.prune(before):
+                connection.packages.remove_projections(before)
         with suppress(BusyError):  # the catalog serves none of them any more, and the next package tries again
             drop_from(self._cache, self._index.catalog)
         text, expires = package.model_dump_json(by_alias=True).encode(), datetime.fromisoformat(package.expires_at)
@@ -248,10 +247,10 @@ class Packages:
 def drop_from(cache: PackageCache, catalog: Catalog) -> None:
     """Let a cache forget packages of which something is gone from the index, and try again later where it cannot."""
     with catalog.snapshot() as reader:
-        left = store.left_packages(reader)
+        left = reader.packages.left()
     if left and cache.remove(left):
         with catalog.short_write() as connection:
-            store.forget_left(connection, left)
+            connection.packages.forget_left(left)
 
 
 def no_package(package_id: str) -> NothingFoundError:

@@ -23,13 +23,6 @@ from research.sources import ITEM_SOURCES, ItemsSource, memory_item, page_item
 from research.store import (
     StoredItem,
     Uses,
-    current_ids,
-    find_item,
-    get_memories,
-    get_pages_with_text,
-    list_items,
-    numbers_of,
-    page_ids_at,
 )
 
 if TYPE_CHECKING:
@@ -120,22 +113,21 @@ def _pages(reader: Reader, refs: Mapping[str, Ref]) -> dict[str, Candidate]:
     """A document may be named by any id it has or had: its page is the one of today."""
     known: dict[str, str] = {}
     for key in dict.fromkeys(ref.key for ref in refs.values()):
-        known.update((key, doc_id) for doc_id in current_ids(reader, [key])[:1])
+        known.update((key, doc_id) for doc_id in reader.names.current_ids([key])[:1])
     wanted = {
         text: (known[ref.key], int(ref.part))
         for text, ref in refs.items()
         if ref.key in known and _NUMBER.fullmatch(ref.part)
     }
-    ids = page_ids_at(reader, [f"{doc_id}:{page}" for doc_id, page in wanted.values()])
+    ids = reader.pages.ids_at([f"{doc_id}:{page}" for doc_id, page in wanted.values()])
     stored = {
-        (page.doc_id, page.page): page_item(page, structure)
-        for page, structure in get_pages_with_text(reader, ids).values()
+        (page.doc_id, page.page): page_item(page, structure) for page, structure in reader.pages.with_text(ids).values()
     }
     return {text: Candidate(stored[place]) for text, place in wanted.items() if place in stored}
 
 
 def _pages_of(index: Index, reader: Reader, ref: Ref, intent: str) -> list[str]:
-    ids = current_ids(reader, [ref.key])[:1] if not ref.part else []
+    ids = reader.names.current_ids([ref.key])[:1] if not ref.part else []
     if not ids:
         return []
     question = Question(intent, mode=index.settings.mode, documents=tuple(ids))
@@ -145,8 +137,8 @@ def _pages_of(index: Index, reader: Reader, ref: Ref, intent: str) -> list[str]:
 
 def _memories(reader: Reader, refs: Mapping[str, Ref], tenant: str) -> dict[str, Candidate]:
     ids = {text: text.partition(":")[2] for text in refs}
-    numbers = numbers_of(reader.connection, tenant, ids.values())
-    memories = get_memories(reader.connection, tenant, list(numbers.values()))
+    numbers = reader.memories.numbers(tenant, ids.values())
+    memories = reader.memories.get(tenant, list(numbers.values()))
     found = {}
     for text, name in ids.items():
         memory = memories.get(numbers.get(name, 0))
@@ -157,10 +149,10 @@ def _memories(reader: Reader, refs: Mapping[str, Ref], tenant: str) -> dict[str,
 
 def _stored(reader: Reader, ref: Ref) -> StoredItem | None:
     if ref.kind == "experience":
-        parts = list_items(reader, ref.kind, parent=ref.key) if not ref.part else iter(())
+        parts = reader.items.all(ref.kind, parent=ref.key) if not ref.part else iter(())
         return next((each for each in parts if each.metadata.get("axis") == "full"), None)
     key = str(ref).partition(":")[2]
-    return find_item(reader, ref.kind, key) or find_item(reader, ref.kind, f"{key}#")
+    return reader.items.find(ref.kind, key) or reader.items.find(ref.kind, f"{key}#")
 
 
 _HALF_LIFE_DAYS = 365.0

@@ -35,7 +35,7 @@ from research.packages.request import ContextBuildRequest, MetadataFilters, Retr
 from research.parallel import Outcome
 from research.search import FoundItem
 from research.sources import memory_item
-from research.store import analyze, analyze_name, item_times, list_memories, totals
+from research.store import analyze, analyze_name
 
 if TYPE_CHECKING:
     from research.governance import Principal, Resource
@@ -119,7 +119,7 @@ def vector_retrievals(
 def _documents(
     index: Index, reader: Reader, request: ContextBuildRequest, resources: Resources
 ) -> tuple[Question, Retrieved]:
-    if totals(reader).pages == 0:
+    if reader.pages.totals().pages == 0:
         return Question(request.intent), Retrieved([], SourceCoverage("documents", "ok"))
     question = index.scoped_question(reader, request.intent, request.scope.documents)
     within = documents_within(reader, request.scope, resources)
@@ -190,9 +190,8 @@ def _documents_matching(
 def _documents_left(
     index: Index, reader: Reader, question: Question, filters: MetadataFilters, resources: Resources
 ) -> list[str]:
-    from research.store import all_documents
 
-    known = {each.doc_id: each for each in all_documents(reader)}
+    known = {each.doc_id: each for each in reader.documents.all()}
     chosen = [doc_id for doc_id in known if question.documents is None or doc_id in question.documents]
     if filters.exact is not None:
         wanted = filters.exact.casefold()
@@ -211,7 +210,7 @@ def _documents_left(
 def _memories(reader: Reader, tenant: str, filters: MetadataFilters) -> Iterator[Candidate]:
     if any(name not in _OF_MEMORIES for name in filters.where):
         return
-    for memory in list_memories(reader, tenant, Within(tags=tuple(filters.tags)), now=datetime.now().isoformat()):
+    for memory in reader.memories.select(tenant, Within(tags=tuple(filters.tags)), now=datetime.now().isoformat()):
         if memory.joined_to or not _in_time(memory.told_at, filters):
             continue
         if filters.exact is not None and filters.exact not in (memory.id, memory.text, memory.key):
@@ -222,11 +221,10 @@ def _memories(reader: Reader, tenant: str, filters: MetadataFilters) -> Iterator
 
 def _item_refs(reader: Reader, kind: str, filters: MetadataFilters) -> Iterator[Any]:
     """The items of a kind that are left, the newest first; of an experience the whole of it."""
-    from research.store import get_items, item_metadata
 
-    facts = dict(item_metadata(reader, kind)) if filters.where or kind == "experience" else {}
+    facts = dict(reader.items.metadata(kind)) if filters.where or kind == "experience" else {}
     numbers = []
-    for number, created_at in item_times(reader, kind):
+    for number, created_at in reader.items.times(kind):
         known = facts.get(number, {})
         if kind == "experience" and known.get("axis") != "full":
             continue
@@ -234,7 +232,7 @@ def _item_refs(reader: Reader, kind: str, filters: MetadataFilters) -> Iterator[
             numbers.append(number)
     for start in range(0, min(len(numbers), _LOOKED_AT), 200):
         part = numbers[start : start + 200]
-        items = get_items(reader, part)
+        items = reader.items.get(part)
         for number in part:
             if number in items and _is_exactly(items[number], filters.exact):
                 yield items[number]
@@ -290,9 +288,8 @@ def documents_within(reader: Reader, scope: Scope, resources: Resources) -> list
     """The documents of the scope's project and module; None: all."""
     if scope.project is None and scope.module is None:
         return None
-    from research.store import all_documents
 
-    first = {f"page:{each.doc_id}#1": each.doc_id for each in all_documents(reader)}
+    first = {f"page:{each.doc_id}#1": each.doc_id for each in reader.documents.all()}
     return [first[ref] for ref in within_scope(reader, scope, list(first), resources)]
 
 

@@ -50,12 +50,11 @@ class CollectionBooster:
         return collection_question(question) is not None
 
     def boost(self, question: Question, reader: Reader, ranked: Sequence[Ranked]) -> Boosted:
-        from research.store import pages_with_all
 
         asked = collection_question(question.text)
         if asked is None or not ranked:
             return Boosted(ranked)
-        holding = pages_with_all(reader, asked.topic)
+        holding = reader.lookups.pages_with_all(asked.topic)
         named = list(_documents(asked, ranked, holding))
         if not asked.mentions:
             named = _by_first_page(reader, asked, named)
@@ -80,13 +79,13 @@ def _documents(asked: CollectionQuestion, ranked: Sequence[Ranked], holding: Map
 
 
 def _by_first_page(reader: Reader, asked: CollectionQuestion, named: Sequence[Ranked]) -> list[Ranked]:
-    from research.store import analyze, front_pages, named_words, words_on
+    from research.store import analyze
 
     words = set(analyze(asked.topic))
-    called = named_words(reader, words)
-    fronts = front_pages(reader, [page.doc_id for page in named[:_SHOWN]])
+    called = reader.lookups.named_words(words)
+    fronts = reader.lookups.front_pages([page.doc_id for page in named[:_SHOWN]])
     first = {doc_id: pages[0].page_id for doc_id, pages in fronts.items() if pages[0].words}
-    held = words_on(reader, list(first.values()), words)
+    held = reader.lookups.words_on(list(first.values()), words)
 
     def shown(page: Ranked) -> Ranked:
         front = first.get(page.doc_id, page.page_id)

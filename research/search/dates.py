@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from research.models import LegScore, Question
 from research.search.legs import Chosen, Ranked, Reranked
-from research.store import Reader, get_documents, normalize
+from research.store import Reader, normalize
 from research.text import one_line
 
 _MONTHS = "january february march april may june july august september october november december".split()  # noqa: SIM905
@@ -171,7 +171,7 @@ class NewestFirst:
     def rerank(self, reader: Reader, question: Question, ranked: Sequence[Ranked], chosen: Chosen) -> Reranked:
         """The pages in their new order. Each place keeps its score, and the scores are those of pages put behind."""
         first = ranked[:_LOOKED_AT]
-        names = {each.doc_id: each for each in get_documents(reader, list({page.doc_id for page in first}))}
+        names = {each.doc_id: each for each in reader.documents.get_many(list({page.doc_id for page in first}))}
         versions = {doc_id: version_of(each.filename, each.title) for doc_id, each in names.items()}
         newer = _newer_versions(f"{question.text} {question.wording}", versions)
         best = {page.doc_id: page for page in reversed(first)}

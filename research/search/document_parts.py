@@ -285,10 +285,9 @@ def _with_title_page(reader: Reader, asked: PartQuestion, ranking: Sequence[str]
     if not 0 < len(asked.rest) <= _MOST_NAME:
         return Boosted(ranked)
     from research.search.names import documents_called
-    from research.store import front_pages
 
     [doc_id, *others] = documents_called(reader, asked.rest, asked.document, ranking) or [""]
-    fronts = front_pages(reader, [doc_id]).get(doc_id, []) if not others else []
+    fronts = reader.lookups.front_pages([doc_id]).get(doc_id, []) if not others else []
     if not fronts:
         return Boosted(ranked)
     place = 0 if fronts[0].has_text else _AMONG_THE_FIRST - 1

@@ -37,7 +37,7 @@ from research.search.legs import (
     Weights,
     pages_with_text,
 )
-from research.store import Reader, Scope, StoredPage, count_unseen, get_pages, places_of, totals
+from research.store import Reader, Scope, StoredPage
 from research.units import Structure
 
 if TYPE_CHECKING:
@@ -226,7 +226,7 @@ class Engine:
             pages = sorted({page_id for run in runs if not run.failure for page_id in run.pages})
         with self._recorder.time("fuse"):
             found = {run.leg.name: run.hits for run in runs if not run.failure}
-            return _Ranking(runs, fuse(found, places_of(reader, pages), self._weights) if found else [])
+            return _Ranking(runs, fuse(found, reader.pages.places(pages), self._weights) if found else [])
 
     def _reranked(
         self, reader: Reader, question: Question, legs: Sequence[Leg], plain: _Ranking, changes: _Changes
@@ -294,7 +294,7 @@ def _find(chain: Sequence[_LegRun], reader: Reader, question: Question, limit: i
             if scope is None:
                 run.pages = run.leg.candidates(reader, question, depth)
                 continue
-            everything = totals(reader).pages
+            everything = reader.pages.totals().pages
             depth = min(everything, wanted * everything // max(1, scope.count(reader)))
             while True:
                 found = run.leg.candidates(reader, question, depth)
@@ -324,7 +324,7 @@ def _with_pages(
     changes: _Changes,
 ) -> list[Found]:
     page_ids = [entry.page_id for entry in ranked]
-    others = get_pages(reader, [page_id for page_id in page_ids if page_id not in pages])
+    others = reader.pages.get_many([page_id for page_id in page_ids if page_id not in pages])
     pages = {**pages, **{page_id: (page, Structure("")) for page_id, page in others.items()}}
     found = []
     for entry, legs in zip(ranked, ranking.leg_scores(page_ids), strict=True):
@@ -337,14 +337,14 @@ def _with_pages(
 def _coverage(reader: Reader, runs: Sequence[_LegRun], off: Sequence[LegCoverage], notes: Sequence[str]) -> Coverage:
     """What an answer rests on: which legs took part, and which pages some of them cannot see yet."""
     legs = [LegCoverage(run.leg.name, "failed" if run.failure else "ok", run.failure) for run in runs]
-    counted = totals(reader)
+    counted = reader.pages.totals()
     return Coverage(
         legs=[*legs, *off],
         notes=list(dict.fromkeys(notes)),
         pages=counted.pages,
         pages_without_vectors=counted.pages_without_vectors,
         pages_without_text=counted.pages_without_text,
-        pages_without_visual=count_unseen(reader),
+        pages_without_visual=reader.visual.count_unseen(),
     )
 
 

@@ -20,7 +20,7 @@ from research.search.names import naming as named_documents
 from research.search.passages import PageEvidence, Piece, WantedWords
 from research.search.rewriters import row_names
 from research.search.vector_legs import QuestionEncoder, VisualLeg, lines_match_encoder
-from research.store import SIGNS, analyze, chunk_vectors, page_vectors, visual_side
+from research.store import SIGNS, analyze, cosines
 from research.text import UNSPACED
 from research.units import Structure
 
@@ -79,7 +79,7 @@ class Highlighter:
             with suppress(CtxError):  # its leg has told why
                 asked = self._encoder.vector(reader, question)
         page_ids = [page_id for page_id, *_ in new]
-        chunks = chunk_vectors.nearest_on_pages(reader, page_ids, asked) if asked is not None else {}
+        chunks = reader.chunks.nearest(page_ids, asked) if asked is not None else {}
         lines = _lines(reader, page_ids, asked) if asked is not None else {}
         naming = named_documents(question, reader)
         weights = {term.word: term.idf for term in terms_of(reader, question).terms}
@@ -103,7 +103,7 @@ class Highlighter:
     def places(self, reader: Reader, question: Question, items: Sequence[Item], page_ids: Sequence[int]) -> list[Item]:
         """The items with the places that a visual model answers the question by, in place of those the text has. As
         they are, where no model has filled the index."""
-        if visual_side(reader).kind != "model":
+        if reader.visual.side().kind != "model":
             return list(items)
         found = by_model(reader, self._visual.model().vectors_of(reader, question), page_ids)
         return [
@@ -172,7 +172,7 @@ def by_model(reader: Reader, asked: NDArray[np.float32], page_ids: Sequence[int]
     from research.encoders import unpack
 
     found: dict[int, list[Passage]] = {page_id: [] for page_id in page_ids}
-    for page_id, packed, boxes in page_vectors.seen_of(reader, page_ids):
+    for page_id, packed, boxes in reader.visual.seen(page_ids):
         if len(asked):
             found[page_id] = _best_patches(asked @ unpack(packed).T, unpack_boxes(boxes))
     return found
@@ -180,7 +180,7 @@ def by_model(reader: Reader, asked: NDArray[np.float32], page_ids: Sequence[int]
 
 def _lines(reader: Reader, page_ids: Sequence[int], asked: NDArray[np.float32]) -> dict[int, list[Piece]]:
     """page_id → the lines OCR read there, with cosines of their own."""
-    lined = page_vectors.embedded_lines_of(reader, page_ids) if lines_match_encoder(reader) else {}
+    lined = reader.visual.embedded_lines(page_ids) if lines_match_encoder(reader) else {}
     if not lined:
         return {}
     from research.encoders import unpack
@@ -188,7 +188,7 @@ def _lines(reader: Reader, page_ids: Sequence[int], asked: NDArray[np.float32]) 
     return {
         page_id: [
             Piece(line.text, line.box, float(cosine))
-            for line, cosine in zip(lines, chunk_vectors.cosines(unpack(packed), asked), strict=True)
+            for line, cosine in zip(lines, cosines(unpack(packed), asked), strict=True)
         ]
         for page_id, (lines, packed) in lined.items()
     }

@@ -18,18 +18,7 @@ from research.store import (
     StoredItem,
     WordWeights,
     asked_words,
-    changed_after,
     fitting_parts,
-    get_items,
-    item_measures,
-    item_metadata,
-    item_terms,
-    item_vectors,
-    kind_state,
-    mean_length,
-    pending_items,
-    score_words,
-    titled,
 )
 
 if TYPE_CHECKING:
@@ -112,7 +101,7 @@ class View:
 
 def read_view(reader: Reader, kind: str, state: KindState, before: View | None) -> View:
     """Numbers and lengths are read anew; vectors of items that did not change are taken over."""
-    rows = item_measures(reader, kind)
+    rows = reader.items.measures(kind)
     numbers = np.array([row[0] for row in rows], np.int64)
     lengths, title_lengths, priors = np.array([row[1:] for row in rows], float).reshape(-1, 3).T
     view = View(
@@ -126,7 +115,7 @@ def read_view(reader: Reader, kind: str, state: KindState, before: View | None) 
     )
     if before is None or before.state.catalog != state.catalog or not len(before.owners):
         return view
-    changed = changed_after(reader, kind, before.state.last_seq)
+    changed = reader.items.changed_after(kind, before.state.last_seq)
     owners = before.numbers[before.owners]
     kept = ~np.isin(owners, np.array(changed, np.int64))
     places, here = view.places(owners[kept])
@@ -201,7 +190,7 @@ class ItemSearch:
     ) -> FoundItems:
         """The best `limit` items for a text, of those that `where` leaves, with what they bring along or without.
         Without an encoder that works the words answer alone, and a note tells."""
-        if limit < 1 or not kind_state(reader, self.kind).count:
+        if limit < 1 or not reader.items.state(self.kind).count:
             return FoundItems()
         encoder, notes = self._usable(reader)
         view, fresh = self._view(reader, encoder.name if encoder else ""), None
@@ -216,7 +205,7 @@ class ItemSearch:
         allowed = self._allowed(reader, view, where)
         view = view if priors else replace(view, priors=0 * view.priors)
         chosen = self._rank(view, signals, allowed, limit, hybrid=encoder is not None)
-        stored = get_items(reader, [number for number, _ in chosen])
+        stored = reader.items.get([number for number, _ in chosen])
         items = [replace(found, item=stored[number]) for number, found in chosen if number in stored]
         missing = 0 if encoder is None else int(allowed[view.without_vectors].sum())
         return FoundItems(items, int(allowed.sum()), missing, notes, fresh)
@@ -230,7 +219,7 @@ class ItemSearch:
 
     def embed(self, reader: Reader, seconds: float) -> EmbeddedItems | None:
         """Vectors for items that have none, as many as can be made in this time."""
-        if not kind_state(reader, self.kind).count:
+        if not reader.items.state(self.kind).count:
             return None
         encoder = self._encoder(reader)
         return self._embed_missing(reader, self._view(reader, encoder.name), encoder, seconds)[1]
@@ -247,14 +236,14 @@ class ItemSearch:
     def _view(self, reader: Reader, encoder: str) -> View:
         """The kind's items as this reader sees them, with the vectors of this encoder."""
 
-        state = kind_state(reader, self.kind)
+        state = reader.items.state(self.kind)
         with self._turn:
             known = self._views.get(encoder)
         view = known if known is not None and known.state == state else read_view(reader, self.kind, state, known)
         missing = view.without_vectors
         if encoder and len(missing):  # what is stored by now, by this process or another
             wanted = view.numbers[missing].tolist() if len(view.owners) else None
-            view = view.with_vectors(*item_vectors(reader, self.kind, encoder, wanted))
+            view = view.with_vectors(*reader.items.vectors(self.kind, encoder, wanted))
         self._keep(encoder, view)
         return view
 
@@ -273,7 +262,7 @@ class ItemSearch:
         numbers: list[int] = []
         made: list[NDArray[np.float32]] = []
         for start in range(0, len(waiting), _A_BATCH):
-            pending = pending_items(reader, waiting[start : start + _A_BATCH])
+            pending = reader.items.pending(waiting[start : start + _A_BATCH])
             parts, owners = fitting_parts(pending, encoder)
             made.append(encoder.embed(parts))
             numbers += owners
@@ -290,19 +279,19 @@ class ItemSearch:
         """BM25 of each item as a share of the most it could reach, 0 to 1; and how much of its title was asked for."""
         import numpy as np
 
-        terms = sorted(item_terms(reader, self.kind, asked_words(text)), key=lambda term: -term.idf)[:_MOST_WORDS]
+        terms = sorted(reader.item_words.terms(self.kind, asked_words(text)), key=lambda term: -term.idf)[:_MOST_WORDS]
         scores, most = np.zeros(len(view)), sum(term.idf for term in terms) or 1.0
         # FTS5 measures an item's length against items of all kinds: undone, and measured against those of its own.
-        theirs = _FTS_K1 * (1.0 - _FTS_B + _FTS_B * view.lengths / max(1e-9, mean_length(reader)))
+        theirs = _FTS_K1 * (1.0 - _FTS_B + _FTS_B * view.lengths / max(1e-9, reader.items.mean_length()))
         norms = self.ranking.k1 * (1.0 - self.ranking.b + self.ranking.b * view.lengths / (view.lengths.mean() or 1.0))
-        for term, found in score_words(reader, self.kind, terms, self.ranking.words):
+        for term, found in reader.item_words.score(self.kind, terms, self.ranking.words):
             rows, here = view.places([number for number, _ in found])
             shares = np.minimum(np.array([share for _, share in found])[here], _ALMOST)
             counts = shares * theirs[rows] / (1.0 - shares)
             scores[rows] += term.idf * counts / (counts + norms[rows])
         signals = {"words": scores / most}
         if self.ranking.title:
-            rows, _ = view.places(titled(reader, self.kind, terms))
+            rows, _ = view.places(reader.item_words.titled(self.kind, terms))
             signals["title"] = np.minimum(1.0, np.bincount(rows, minlength=len(view)) / view.title_lengths)
         return signals
 
@@ -314,7 +303,7 @@ class ItemSearch:
         unknown = [name for name in wanted if name not in view.columns]
         if unknown:
             found = {name: np.empty(len(view), object) for name in unknown}
-            for row, (_, metadata) in enumerate(item_metadata(reader, self.kind)):
+            for row, (_, metadata) in enumerate(reader.items.metadata(self.kind)):
                 for name, column in found.items():
                     column[row] = metadata.get(name)
             # Threads may read the same at once; what they find is the same.

@@ -26,7 +26,7 @@ from research.encoders import (
 from research.errors import CtxError
 from research.models import Question
 from research.search.legs import Hit, Hits
-from research.store import VISUAL, Reader, VectorIndex, page_vectors, visual_side
+from research.store import VISUAL, Reader, VectorIndex
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,7 +54,7 @@ class LateInteractionLeg:
         return ""
 
     def candidates(self, reader: Reader, question: Question, depth: int) -> Collection[int]:
-        pages = page_vectors.count(reader)
+        pages = reader.visual.count()
         if not pages:
             return ()
         asked = self.vectors_of(reader, question)
@@ -79,7 +79,7 @@ class LateInteractionLeg:
         return question.memo.get(("vectors", encoder.name), lambda: encoder.embed_question(question.wording))
 
     def _load(self, reader: Reader) -> VisualEncoder:
-        side = visual_side(reader)
+        side = reader.visual.side()
         with self._loading:
             if self._encoder is None or self._encoder.name != side.name:  # an ingest may have changed it meanwhile
                 self._encoder = self._cached = None
@@ -94,10 +94,10 @@ class LateInteractionLeg:
             return self._encoder
 
     def _all(self, reader: Reader, pages: int) -> tuple[list[int], PackedPages]:
-        key = (visual_side(reader).name, reader.masks.view, page_vectors.last_sequence(reader), pages)
+        key = (reader.visual.side().name, reader.masks.view, reader.visual.last_sequence(), pages)
         cached = self._cached
         if cached is None or cached[0] != key:
-            cached = self._cached = (key, *_stack(page_vectors.vectors_of(reader)))
+            cached = self._cached = (key, *_stack(reader.visual.vectors()))
         return cached[1:]
 
     def _nearest(self, reader: Reader, asked: NDArray[np.float32]) -> list[int]:
@@ -107,13 +107,13 @@ class LateInteractionLeg:
 
 
 def _exact(reader: Reader, asked: NDArray[np.float32], page_ids: Sequence[int]) -> dict[int, float]:
-    return _scores(asked, *_stack(page_vectors.vectors_of(reader, page_ids)))
+    return _scores(asked, *_stack(reader.visual.vectors(page_ids)))
 
 
 def _by_sketch(reader: Reader, asked: NDArray[np.float32], near: Sequence[int] | None, depth: int) -> list[int]:
     found: dict[int, float] = {}
     block: list[tuple[int, bytes]] = []
-    for row in page_vectors.sketches_of(reader, near):
+    for row in reader.visual.sketches(near):
         block.append(row)
         if len(block) == _BLOCK:
             found.update(_scores(asked, *_stack(block)))

@@ -9,17 +9,13 @@ from typing import NamedTuple, Protocol
 
 from research.models import AnsweredBy, Coverage, FoundPart, LegScore, Question, Rewrite
 from research.store import (
+    ByWord,
     Floors,
     Reader,
     StoredPage,
     Term,
     analyze,
     analyze_name,
-    documents_of,
-    get_pages_with_text,
-    page_ids_of,
-    search,
-    totals,
 )
 from research.units import Structure
 
@@ -218,7 +214,7 @@ def pages_with_text(
 ) -> dict[int, tuple[StoredPage, Structure]]:
     """Pages that are there, by id, with their texts; a question reads each of them once."""
     known: dict[int, tuple[StoredPage, Structure]] = question.memo.of_any.get("pages", dict)
-    known.update(get_pages_with_text(reader, [page_id for page_id in page_ids if page_id not in known]))
+    known.update(reader.pages.with_text([page_id for page_id in page_ids if page_id not in known]))
     return {page_id: known[page_id] for page_id in page_ids if page_id in known}
 
 
@@ -254,17 +250,17 @@ class LexicalLeg:
 
     def candidates(self, reader: Reader, question: Question, depth: int) -> Collection[int]:
         asked = terms_of(reader, question)
-        if search.is_outdated(reader):
+        if reader.words.is_outdated():
             question.notes.append(_OUTDATED)
-        pages = search.find_words(reader, asked.terms, limit=depth)
-        paired, complete = search.find_pairs(reader, asked.ordered, limit=depth)
+        pages = reader.words.find(asked.terms, limit=depth)
+        paired, complete = reader.words.find_pairs(asked.ordered, limit=depth)
         pages |= set(islice(paired, depth))
         # Short pages with the question's other words may be more than the depth, and each before the one that is meant.
         pages.update(page_id for least in asked.floors.values() for page_id in least)
         if complete:
             question.memo.get("pairs", lambda: paired)
         if not pages:  # words that stand on no page may still name a document
-            pages = set(sorted(page_ids_of(reader, asked.documents))[:depth])
+            pages = set(sorted(reader.pages.ids_of(asked.documents))[:depth])
         return pages
 
     def score(self, reader: Reader, question: Question, page_ids: Sequence[int]) -> Hits:
@@ -272,11 +268,11 @@ class LexicalLeg:
         most = sum(term.idf for term in asked.terms)
         if most <= 0 or not page_ids:
             return {}
-        known: search.ByWord = question.memo.of_any.get("words", dict)
-        by_words = search.score_words(reader, asked.terms, page_ids, asked.floors, known)
+        known: ByWord = question.memo.of_any.get("words", dict)
+        by_words = reader.words.score(asked.terms, page_ids, asked.floors, known)
         by_pairs: dict[int, float] | None = question.memo.known("pairs")
         if by_pairs is None:
-            by_pairs = search.score_pairs(reader, asked.ordered, page_ids)
+            by_pairs = reader.words.score_pairs(asked.ordered, page_ids)
         by_name = _name_scores(reader, asked, page_ids)
         on_some_page = any(term.pages for term in asked.terms)  # else names are all there is, as in `candidates`
         hits: Hits = {}
@@ -300,7 +296,7 @@ def terms_of(reader: Reader, question: Question) -> Terms:
         return known
     text = question.wording
     ordered = analyze(text)
-    terms = search.term_statistics(reader, ordered)
+    terms = reader.words.statistics(ordered)
     if len(terms) > _MOST_WORDS:
         terms = sorted(terms, key=lambda term: -term.idf)[:_MOST_WORDS]
     kept = {term.word for term in terms}
@@ -309,8 +305,8 @@ def terms_of(reader: Reader, question: Question) -> Terms:
     units = _written_with_digits(text)
     # BetMakers as it is written, and in its parts.
     names = [*(word for word in [*plain, *ordered] if word not in units), *joined]
-    called = search.name_matches(reader, [word for word in names if not word.isdigit()])
-    named = {doc_id: idf for doc_id, idf in search.name_matches(reader, names).items() if doc_id in called}
+    called = reader.words.name_matches([word for word in names if not word.isdigit()])
+    named = {doc_id: idf for doc_id, idf in reader.words.name_matches(names).items() if doc_id in called}
     found = Terms(terms, [word for word in ordered if word in kept], named, floors(reader, text, terms))
     return question.memo.put("terms", found)
 
@@ -329,14 +325,14 @@ def _written_with_digits(text: str) -> set[str]:
 def _name_scores(reader: Reader, asked: Terms, page_ids: Sequence[int]) -> dict[int, float]:
     if not asked.documents:
         return {}
-    owners = documents_of(reader, page_ids)
+    owners = reader.pages.documents(page_ids)
     return {page_id: asked.documents.get(doc_id, 0.0) for page_id, doc_id in owners.items()}
 
 
 def floors(reader: Reader, text: str, terms: Sequence[Term]) -> Floors:
     """The least that words of the question count on the few pages that hold them."""
     known = {term.word: term for term in terms if term.pages}
-    most, total = sum(term.idf for term in terms), totals(reader).pages
+    most, total = sum(term.idf for term in terms), reader.pages.totals().pages
     found: Floors = {}
     # The words that may be rare: alone, and joined as the question has them.
     names = [[term.word] for term in known.values() if term.pages <= _FEW]
@@ -344,7 +340,7 @@ def floors(reader: Reader, text: str, terms: Sequence[Term]) -> Floors:
         pieces = analyze(token)
         if 1 < len(pieces) <= _MOST_PIECES and all(piece in known for piece in pieces):
             names.append(pieces)
-    for written, pages in zip(names, search.few_pages(reader, names, most=_FEW), strict=True):
+    for written, pages in zip(names, reader.words.few_pages(names, most=_FEW), strict=True):
         if not pages:
             continue
         share = sum(known[word].idf for word in set(written)) / most

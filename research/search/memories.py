@@ -44,10 +44,7 @@ from research.store import (
     analyze,
     cosines,
     normalize,
-    rows_after,
     stem,
-    tenant_state,
-    vectors_of,
 )
 
 Floats = NDArray[np.float64]
@@ -372,7 +369,7 @@ class Views:
 
     def get(self, reader: Reader, tenant: str, encoder: str) -> View | None:
         """The tenant's memories as this reader sees them; None if there are none. `encoder`: whose vectors."""
-        state = tenant_state(reader, tenant)
+        state = reader.memories.state(tenant)
         if state is None:
             self.drop(tenant)
             return None
@@ -385,7 +382,7 @@ class Views:
         missing = view.without_vectors
         if encoder and len(missing):  # what is stored by now, by this process or another
             wanted = [int(number) for number in view.columns.numbers[missing]] if view.blocks else None
-            view = view.with_vectors(*vectors_of(reader, tenant, encoder, wanted))
+            view = view.with_vectors(*reader.memories.vectors(tenant, encoder, wanted))
         self.keep(view, encoder)
         return view
 
@@ -406,13 +403,13 @@ class Views:
 
 
 def _read(reader: Reader, tenant: str, state: TenantState) -> View:
-    rows = rows_after(reader, tenant, 0)
+    rows = reader.memories.rows_after(tenant, 0)
     return _view(tenant, state, Columns.of(rows), _segments((), 0, rows), ())
 
 
 def _followed(view: View, reader: Reader, state: TenantState) -> View:
     """With what was told or changed since."""
-    rows = rows_after(reader, view.tenant, view.state.last_seq)
+    rows = reader.memories.rows_after(view.tenant, view.state.last_seq)
     known = set(view.columns.numbers[view.columns.rows_of([row.memory_no for row in rows])].tolist())
     changed = [row for row in rows if row.memory_no in known]
     new = [row for row in rows if row.memory_no not in known]

@@ -24,17 +24,7 @@ from research.store import (
     FrontPage,
     Reader,
     analyze,
-    documents_with,
-    front_pages,
-    name_matches,
-    name_stems,
-    named_words,
     normalize,
-    phrase_pages,
-    share_of_named,
-    term_statistics,
-    words_on,
-    written_names,
 )
 
 if TYPE_CHECKING:
@@ -85,7 +75,7 @@ def with_corrections(question: str, reader: Reader, unknown: Sequence[str]) -> R
 def as_written(done: Rewrite, reader: Reader, ranked: Sequence[Ranked]) -> Reranking | None:
     """A name chooses a document; which of its pages come first is left to the question as it was written."""
     added = set(analyze(done.after)) - set(analyze(done.before))
-    named = name_matches(reader, sorted(added))
+    named = reader.words.name_matches(sorted(added))
     documents = dict.fromkeys(page.doc_id for page in ranked if page.doc_id in named)
     chosen = tuple(documents)[:_DOCUMENTS_RANKED]
     return Reranking(done.before, chosen, keep_best=False) if chosen else None
@@ -108,13 +98,13 @@ def naming(question: Question, reader: Reader) -> Naming:
         for first, second in pairwise(tokens)
     ]
     looked_up = sorted({stem for found in (*stems, *joined) for stem in found})[:_MOST_STEMS]
-    held = named_words(reader, looked_up) if looked_up else {}
+    held = reader.lookups.named_words(looked_up) if looked_up else {}
     alone = {
         at
         for at, token in enumerate(tokens)
         if stems[at]
         and any(stems[at] <= words for words in held.values())
-        and all(share_of_named(reader, stem) >= _least_share(token, at) for stem in stems[at])
+        and all(reader.words.share_of_named(stem) >= _least_share(token, at) for stem in stems[at])
     }
     found: dict[str, set[int]] = {}
     for doc_id, words in held.items():
@@ -146,7 +136,7 @@ def without_names(question: Question, reader: Reader, ranked: Sequence[Ranked]) 
     rest = " ".join(word for word in question.wording.split() if not _is_name(word, named.words))
     if not documents or not analyze(rest):
         return None
-    weights = {term.word: term.idf for term in term_statistics(reader, analyze(question.wording))}
+    weights = {term.word: term.idf for term in reader.words.statistics(analyze(question.wording))}
     share = sum(weights.get(word, 0.0) for word in named.words) / (sum(weights.values()) or 1.0)
     return Reranking(rest, documents, named=share, meant=len(named.documents))
 
@@ -173,11 +163,11 @@ def _candidates(word: str, most: int, reader: Reader) -> Iterator[str]:
     from rapidfuzz.distance import OSA
 
     [own_stem] = analyze(word)
-    for stem in name_stems(reader, word[0]):
+    for stem in reader.words.name_stems(word[0]):
         beginnings = (own_stem, *(word[: len(stem) + change] for change in (-1, 0, 1)))
         if min(OSA.distance(stem, beginning) for beginning in beginnings) <= most:
-            names = [n for n in written_names(reader, stem, documents=_DOCUMENTS) if len(n) >= LEAST_LETTERS]
-            if names and share_of_named(reader, stem) >= _A_NAME:
+            names = [n for n in reader.words.written_names(stem, documents=_DOCUMENTS) if len(n) >= LEAST_LETTERS]
+            if names and reader.words.share_of_named(stem) >= _A_NAME:
                 yield from names
 
 
@@ -221,13 +211,13 @@ class Names:
         if len(stems) > _MOST_WORDS_OF_A_NAME:  # a sentence, no name
             return cls({}, {}, len(stems))
         pairs = {first + second: {first, second} for first, second in pairwise(stems)}  # Best Buy: BESTBUY_2023.pdf
-        named = named_words(reader, [*stems, *pairs])
+        named = reader.lookups.named_words([*stems, *pairs])
         held = {
             doc_id: {stem for word in found for stem in pairs.get(word, {word})} & set(stems)
             for doc_id, found in named.items()
         }
         used = set().union(*held.values())
-        terms = term_statistics(reader, stems)
+        terms = reader.words.statistics(stems)
         words = {term.word: term.idf for term in terms if term.pages or term.word in used}
         return cls(words, held, len(stems) - len(words))
 
@@ -259,7 +249,7 @@ def documents_called(reader: Reader, rest: Sequence[str], kinds: Sequence[str], 
     """The documents that have all of the words in their names, if one of them is used for hardly anything else."""
     names = Names.of(reader, rest)
     full = {doc_id: 1.0 for doc_id, held in names.held.items() if len(held) == len(names.words)}
-    if names.unknown or not full or max(share_of_named(reader, word) for word in names.words) < _NAMES_A_DOCUMENT:
+    if names.unknown or not full or max(reader.words.share_of_named(word) for word in names.words) < _NAMES_A_DOCUMENT:
         return []
     return _best_of(reader, full, kinds, ranking)
 
@@ -291,7 +281,9 @@ def _named(reader: Reader, names: Names, kinds: Sequence[str], ranking: Sequence
 def _is_a_name(reader: Reader, names: Names, full: Collection[str], kinds: Sequence[str]) -> bool:
     """Whether the words are more than one, or of a question that speaks of a document, or hardly used elsewhere."""
     words = set().union(*(names.held[doc_id] for doc_id in full))
-    return bool(kinds) or len(words) > 1 or all(share_of_named(reader, word) >= _NAMES_A_DOCUMENT for word in words)
+    return (
+        bool(kinds) or len(words) > 1 or all(reader.words.share_of_named(word) >= _NAMES_A_DOCUMENT for word in words)
+    )
 
 
 def _by_first_pages(
@@ -314,19 +306,19 @@ def _by_first_pages(
 
 def _heads_first_page(reader: Reader, names: Names, doc_id: str) -> bool:
     """Whether the words stand there as a name does."""
-    first = [front.page_id for front in front_pages(reader, [doc_id]).get(doc_id, []) if front.words][:1]
+    first = [front.page_id for front in reader.lookups.front_pages([doc_id]).get(doc_id, []) if front.words][:1]
     if names.unknown or not first:
         return False
     if len(names.words) >= _IN_A_ROW:
-        return first[0] in phrase_pages(reader, [list(names.words)], [doc_id], limit=_PHRASE_PAGES)
-    held = words_on(reader, first, names.words).get(first[0], set())
-    return any(documents_with(reader, word, most=2) == [doc_id] for word in held)
+        return first[0] in reader.words.phrase_pages([list(names.words)], [doc_id], limit=_PHRASE_PAGES)
+    held = reader.lookups.words_on(first, names.words).get(first[0], set())
+    return any(reader.lookups.documents_with(word, most=2) == [doc_id] for word in held)
 
 
 def _on_first_pages(reader: Reader, names: Names, doc_ids: Sequence[str]) -> dict[str, set[str]]:
     """Which of the words stand on a document's covers and the first page after them, where it says what it is."""
-    fronts = {doc_id: _opening(pages) for doc_id, pages in front_pages(reader, doc_ids).items()}
-    on_page = words_on(reader, [front.page_id for pages in fronts.values() for front in pages], names.words)
+    fronts = {doc_id: _opening(pages) for doc_id, pages in reader.lookups.front_pages(doc_ids).items()}
+    on_page = reader.lookups.words_on([front.page_id for pages in fronts.values() for front in pages], names.words)
     return {
         doc_id: set().union(*(on_page.get(front.page_id, set()) for front in fronts.get(doc_id, [])))
         for doc_id in doc_ids
@@ -353,7 +345,7 @@ def _best_of(reader: Reader, shares: Mapping[str, float], kinds: Sequence[str], 
 def _of_that_kind(reader: Reader, kinds: Sequence[str], *, most: int | None = 1) -> list[str]:
     """The documents named "handbook", where a question speaks of the handbook; none if they are more than `most`."""
     stems = [stem for kind in kinds for stem in analyze(kind)]
-    found = list(named_words(reader, stems))
+    found = list(reader.lookups.named_words(stems))
     return found if most is None or len(found) <= most else []
 
 

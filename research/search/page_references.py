@@ -219,11 +219,10 @@ def boost_referenced_pages(reader: Reader, references: PageReferences, ranked: S
 
 def _look_up(reader: Reader, references: PageReferences, doc_ids: Sequence[str]) -> dict[int, str]:
     """page_id → doc_id of the pages of these documents that are referred to."""
-    from research.store import captioned_pages, numbered_pages
 
-    found = numbered_pages(reader, doc_ids, references.pages)
+    found = reader.lookups.numbered_pages(doc_ids, references.pages)
     for caption in references.captions:
-        found |= captioned_pages(reader, doc_ids, _spellings(caption.kind), caption.number)
+        found |= reader.lookups.captioned_pages(doc_ids, _spellings(caption.kind), caption.number)
     return found
 
 

@@ -12,13 +12,9 @@ from research.store import (
     FrontPage,
     Heading,
     Reader,
-    all_headings,
     analyze,
     count_entries,
     count_years,
-    following_pages,
-    front_pages,
-    headings_with,
     normalize,
 )
 
@@ -61,7 +57,7 @@ def page_of_section(reader: Reader, doc_id: str, words: set[str], needed: set[st
     """The page with a heading that is made of words of the question and has the needed ones among them."""
     best: tuple[int, int, int] | None = None
     found = None
-    headings = all_headings(reader, doc_id)
+    headings = reader.lookups.all_headings(doc_id)
     for heading in headings:
         title = set(analyze(heading.title))
         if title and title <= words and needed <= title:
@@ -72,7 +68,7 @@ def page_of_section(reader: Reader, doc_id: str, words: set[str], needed: set[st
 
 
 def _pages_of(reader: Reader, doc_id: str, part: AskedPart, others: Collection[str]) -> Mapping[int, FoundPart | None]:
-    fronts = front_pages(reader, [doc_id]).get(doc_id, [])
+    fronts = reader.lookups.front_pages([doc_id]).get(doc_id, [])
     if part.number or part.kind in {"title", "authors", "date"}:
         return dict.fromkeys(_place_of(reader, doc_id, part, fronts))
     heading = _heading_of(reader, doc_id, part, others)
@@ -128,7 +124,7 @@ def _top_sections(reader: Reader, doc_id: str, covers: Collection[int]) -> list[
     """The first headings of the highest levels that have some, each where it comes first."""
     aside = {name for kind in _ASIDE for tier in PARTS[kind].headings for name in names(tier)}
     every: dict[str, Heading] = {}
-    for heading in all_headings(reader, doc_id):
+    for heading in reader.lookups.all_headings(doc_id):
         if heading.level <= 6 and heading.title not in aside:
             every.setdefault(heading.title, heading)
     listing = _listing_pages(reader, list(every.values()))
@@ -147,7 +143,7 @@ def _title_page(reader: Reader, fronts: Sequence[FrontPage], kind: str) -> list[
     pages = [front.page_id for front in fronts]
     if kind == "title" or first.has_text:
         return pages[:1]
-    for page_id, _, text in following_pages(reader, first.page_id, len(fronts) - 1):
+    for page_id, _, text in reader.lookups.following_pages(first.page_id, len(fronts) - 1):
         if _MADE_BY.search(text) if kind == "authors" else count_years(text):
             return list(dict.fromkeys([page_id, *pages[:1]]))
     return pages[:1]
@@ -157,7 +153,7 @@ def _heading_of(reader: Reader, doc_id: str, asked: AskedPart, others: Collectio
     """The heading of such a part: one that reads as it was asked for, with `others` of the question's words or without,
     or else one that has its name alone, stands highest, and comes first (or last)."""
     part = PARTS[asked.kind]
-    every = headings_with(reader, doc_id, [name for tier in part.headings for name in names(tier)])
+    every = reader.lookups.headings(doc_id, [name for tier in part.headings for name in names(tier)])
     if asked.kind in _OVERVIEWS:
         every = [heading for heading in every if heading.page <= _IN_FRONT or _sums_up(heading)]
     listing = _listing_pages(reader, every) if asked.kind != "contents" else set()
@@ -228,7 +224,7 @@ def _listing_pages(reader: Reader, headings: Sequence[Heading]) -> set[int]:
     """Those of the headings' pages that only list them."""
     listing = set()
     for page_id in dict.fromkeys(heading.page_id for heading in headings):
-        [(_, _, text), *_] = following_pages(reader, page_id, 0)
+        [(_, _, text), *_] = reader.lookups.following_pages(page_id, 0)
         if _lists_sections(text):
             listing.add(page_id)
     return listing
@@ -241,7 +237,7 @@ def _lists_sections(text: str) -> bool:
 
 def _with_following(reader: Reader, heading: Heading, kind: str) -> Iterator[int]:
     """The page of the heading, and those after it that still belong to the part."""
-    pages = following_pages(reader, heading.page_id, _MOST_PAGES)
+    pages = reader.lookups.following_pages(heading.page_id, _MOST_PAGES)
     yield heading.page_id
     wanted = [name for tier in PARTS[kind].headings for name in names(tier)] if kind in PARTS else []
     for page_id, path, text in pages[1:]:
@@ -262,18 +258,18 @@ def _is_in(path: str, name: str) -> bool:
 
 def _contents(reader: Reader, fronts: Sequence[FrontPage]) -> list[int]:
     """The first of the pages at the beginning that lists sections, where none says so."""
-    pages = following_pages(reader, fronts[0].page_id, _IN_FRONT) if fronts else []
+    pages = reader.lookups.following_pages(fronts[0].page_id, _IN_FRONT) if fronts else []
     return [page_id for page_id, _, text in pages if _lists_sections(text)][:1]
 
 
 def _section(reader: Reader, doc_id: str, number: str) -> list[int]:
-    numbered = [heading for heading in all_headings(reader, doc_id) if heading.number == number]
+    numbered = [heading for heading in reader.lookups.all_headings(doc_id) if heading.number == number]
     return _best_numbered(reader, numbered)
 
 
 def _appendix(reader: Reader, doc_id: str, number: str) -> list[int]:
     """Appendix B by its name, or else by a heading "B …": in capitals or not, but one that stands alone."""
-    every = all_headings(reader, doc_id)
+    every = reader.lookups.all_headings(doc_id)
     wanted = [name for tier in PARTS["appendix"].headings[:1] for name in names(tier)]
     called = [f"{name} {number}" for name in wanted]
     named = [heading for heading in every if any(_has(f"{heading.title} ", name, begins=True) for name in called)]

@@ -32,7 +32,6 @@ from research.llm import model_endpoint
 from research.models import Item, LegScore, Question, Ref
 from research.search.legs import Chosen, Ranked, Reranked
 from research.secret import RERANKER_KEY
-from research.store import get_pages_with_text
 from research.text import embedding_text
 
 if TYPE_CHECKING:
@@ -291,7 +290,7 @@ class PageReranker:
 
     def _texts(self, reader: Reader, question: Question, pages: Sequence[Ranked]) -> dict[int, list[str]]:
         """page_id → the windows that the model reads of it; a page without text is left out, and so keeps its place."""
-        known = get_pages_with_text(reader, [page.page_id for page in pages])
+        known = reader.pages.with_text([page.page_id for page in pages])
         stored = {page.page_id: known[page.page_id] for page in pages if known[page.page_id][1].text.strip()}
         worth = {page.page_id: page.score for page in pages}
         items = [

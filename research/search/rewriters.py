@@ -28,7 +28,7 @@ from research.errors import UsageError
 from research.models import Question, Rewrite
 from research.search.legs import Ranked, Reranking
 from research.settings import REWRITERS
-from research.store import STOP_WORDS, Reader, documents_holding
+from research.store import STOP_WORDS, Reader
 
 if TYPE_CHECKING:
     from research.store import Reader
@@ -283,9 +283,8 @@ def _answer_form(question: str, reader: Reader) -> Rewrite | None:
 
 
 def _names(question: str, reader: Reader) -> Rewrite | None:
-    from research.store import unknown_words
 
-    unknown = [word for word in unknown_words(reader, question) if len(word) >= LEAST_LETTERS]
+    unknown = [word for word in reader.words.unknown(question) if len(word) >= LEAST_LETTERS]
     if not unknown:
         return None
     from research.search.names import with_corrections
@@ -426,7 +425,7 @@ def expand(question: str, reader: Reader, ranked: Sequence[Ranked], own_tables: 
         return None
     first = list(dict.fromkeys(page.doc_id for page in ranked))[:_DOCUMENTS]
     kinds = dict.fromkeys(kind for _, entry in matched for kind in entry.statements)
-    holding = {kind: documents_holding(reader, first, table.statements[kind]) for kind in kinds}
+    holding = {kind: reader.words.documents_holding(first, table.statements[kind]) for kind in kinds}
     acting = [(name, entry) for name, entry in matched if any(holding[kind] for kind in entry.statements)]
     documents = tuple(
         doc_id for doc_id in first if any(doc_id in holding[kind] for _, entry in acting for kind in entry.statements)

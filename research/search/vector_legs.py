@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from research.errors import CtxError
 from research.models import Question
 from research.search.legs import Hit, Hits, Leg
-from research.store import Reader, VectorIndex, chunk_vectors, page_vectors, visual_side
+from research.store import REGIONS, Reader, VectorIndex, cosines
 
 if TYPE_CHECKING:
     import numpy as np
@@ -59,9 +59,9 @@ class DenseLeg:
         known = _known(question)
         unknown = [page_id for page_id in page_ids if page_id not in known]
         if unknown:
-            owners, matrix = chunk_vectors.vectors_of_pages(reader, unknown)
-            cosines = chunk_vectors.cosines(matrix, self._encoder.vector(reader, question)).tolist() if owners else []
-            for page_id, cosine in zip(owners, cosines, strict=True):
+            owners, matrix = reader.chunks.of_pages(unknown)
+            compared = cosines(matrix, self._encoder.vector(reader, question)).tolist() if owners else []
+            for page_id, cosine in zip(owners, compared, strict=True):
                 known[page_id] = max(cosine, known.get(page_id, -1.0))
         return {page_id: Hit(known[page_id], {"cosine": known[page_id]}) for page_id in page_ids if page_id in known}
 
@@ -92,7 +92,7 @@ class VisualLeg:
         self._loading = threading.Lock()
 
     def why_off(self, reader: Reader) -> str:
-        side = visual_side(reader)
+        side = reader.visual.side()
         if side.kind != "off":
             return ""
         return f"no visual encoder has filled this index{f': {side.problem}' if side.problem else ''}"
@@ -113,7 +113,7 @@ class VisualLeg:
             return self._model
 
     def _side(self, reader: Reader) -> Leg:
-        kind = visual_side(reader).kind
+        kind = reader.visual.side().kind
         if kind == "off":
             raise CtxError(self.why_off(reader), hint="build it with: ctx ingest PATH --visual regions")
         return self._lines if kind == "regions" else self.model()
@@ -170,7 +170,7 @@ class OcrLinesLeg:
 
         if not lines_match_encoder(reader):
             return {}
-        if page_vectors.count(reader) <= EXACT_PAGES:
+        if reader.visual.count() <= EXACT_PAGES:
             known: dict[int, float] | None = question.memo.known("lines")
             if known is None:
                 known = question.memo.put("lines", self._compare(reader, question, self._all_lines(reader)))
@@ -182,12 +182,12 @@ class OcrLinesLeg:
             return {}
         import numpy as np
 
-        cosines = chunk_vectors.cosines(lines.vectors, self._encoder.vector(reader, question))
-        best = np.maximum.reduceat(cosines, lines.starts)
+        compared = cosines(lines.vectors, self._encoder.vector(reader, question))
+        best = np.maximum.reduceat(compared, lines.starts)
         return dict(zip(lines.owners, best.tolist(), strict=True))
 
     def _all_lines(self, reader: Reader) -> _Lines:
-        key = (page_vectors.encoder_of(reader), page_vectors.last_sequence(reader), page_vectors.count(reader))
+        key = (reader.visual.encoder(), reader.visual.last_sequence(), reader.visual.count())
         cached = self._cached
         if cached is None or cached[0] != key:
             cached = self._cached = (key, _read(reader, None))
@@ -196,7 +196,7 @@ class OcrLinesLeg:
 
 def lines_match_encoder(reader: Reader) -> bool:
     """Whether the lines were embedded by the text encoder that is in use; not so for a moment after it was changed."""
-    return page_vectors.encoder_of(reader) == f"{page_vectors.REGIONS}:{chunk_vectors.encoder_of(reader)}"
+    return reader.visual.encoder() == f"{REGIONS}:{reader.chunks.encoder()}"
 
 
 def _read(reader: Reader, page_ids: Sequence[int] | None) -> _Lines:
@@ -204,7 +204,7 @@ def _read(reader: Reader, page_ids: Sequence[int] | None) -> _Lines:
 
     from research.encoders import stack
 
-    rows = [(page_id, blob) for page_id, blob in page_vectors.vectors_of(reader, page_ids) if blob]
+    rows = [(page_id, blob) for page_id, blob in reader.visual.vectors(page_ids) if blob]
     packed = stack([blob for _, blob in rows])
     matrix = packed.values.astype(np.float32)
     matrix *= packed.scales[:, None]
@@ -242,14 +242,14 @@ class QuestionEncoder:
     def encoder(self, reader: Reader) -> TextEncoder:
         if self._given is not None:
             return self._given
-        name = chunk_vectors.encoder_of(reader)
+        name = reader.chunks.encoder()
         if not name:
             raise CtxError("no document has vectors yet", hint="finish with: ctx ingest PATH")
         from research.encoders import is_embedded, load_remembered
 
         if self._check is not None and not is_embedded(name):
             self._check(name)
-        dim, sketch = chunk_vectors.dim_of(reader), chunk_vectors.sketch_of(reader)
+        dim, sketch = reader.chunks.dim(), reader.chunks.sketch()
         with self._loading:
             if self._loaded is None or self._loaded[0] != (name, dim, sketch):
                 encoder = load_remembered(

@@ -34,7 +34,7 @@ from research.service.problems import Problem, only_for_owner, refused
 from research.service.questions import EVENTS, STREAM_HEADERS, event
 from research.service.schemas import Body, Name, ProblemDocument, Routes, answer, json_response
 from research.service.service import Limits
-from research.store import Catalog, Incoming, IndexPaths, Upload, get_document, uploads
+from research.store import Catalog, Incoming, IndexPaths, Upload, files
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -138,7 +138,7 @@ class Uploads:
         for upload in kept:
             with self._jobs.unread(upload.doc_id) as unread:
                 if upload.fresh and unread:
-                    uploads.remove(self._paths, upload.doc_id)
+                    files.remove(self._paths, upload.doc_id)
 
     def _malformed(self, why: str) -> ProblemError:
         if why.startswith("Too many"):
@@ -166,15 +166,15 @@ class Uploads:
         """At the start: submit a job for what an earlier server accepted and did not finish; None if there is nothing.
         One that has been begun again and again without an end is given up, for it may be what ends every server."""
         try:
-            uploads.sweep(self._paths)
-            waiting = uploads.waiting_uploads(self._paths)
+            files.sweep(self._paths)
+            waiting = files.waiting_uploads(self._paths)
         except OSError as error:
             log_failure("service", "looking for uploads", error)
             return None
-        hopeless = [upload for upload in waiting if uploads.begun(upload) >= _MOST_BEGINS]
+        hopeless = [upload for upload in waiting if files.begun(upload) >= _MOST_BEGINS]
         for upload in hopeless:
             log.error("an upload ended every ingest, and is given up: %s", upload.doc_id)
-            uploads.fail(upload, "hopeless", f"{_MOST_BEGINS} ingests that began with it did not come to any end")
+            files.fail(upload, "hopeless", f"{_MOST_BEGINS} ingests that began with it did not come to any end")
         left = [upload for upload in waiting if upload not in hopeless]
         return self.submit(left) if left else None
 
@@ -184,37 +184,37 @@ class Uploads:
         for upload in chosen:
             outcome = job.outcomes.get(upload.doc_id)
             if not job.broken:
-                uploads.note_end(upload)
+                files.note_end(upload)
             if outcome is None or state not in ("done", "cancelled"):
                 if state == "cancelled":
                     self._forget(upload, job)
             elif outcome["result"] != "failed":
-                uploads.settle(upload)
+                files.settle(upload)
             elif outcome["code"] in _NO_DOCUMENT:
                 self._forget(upload, job)
             elif outcome["code"] not in _NOT_ITS_FAULT:
-                uploads.fail(upload, outcome["code"], outcome["reason"])
+                files.fail(upload, outcome["code"], outcome["reason"])
 
     def _forget(self, upload: Upload, job: Job) -> None:
         with self._jobs.unread(upload.doc_id, besides=job) as unread:
             if not unread:  # it was sent twice, and the other job looks after it
                 return
             if self._is_known(upload):
-                uploads.settle(upload)
+                files.settle(upload)
             else:
-                uploads.remove(self._paths, upload.doc_id)
+                files.remove(self._paths, upload.doc_id)
 
     def _is_known(self, upload: Upload) -> bool:
         try:
             with Catalog(self._paths) as catalog:
-                return get_document(catalog, upload.doc_id) is not None
+                return catalog.documents.get(upload.doc_id) is not None
         except CtxError:  # there is no index yet
             return self._paths.exists
 
 
 def _note_begin(chosen: Sequence[Upload]) -> None:
     for upload in chosen:
-        uploads.note_begin(upload)
+        files.note_begin(upload)
 
 
 def _trouble(error: OSError) -> ProblemError:

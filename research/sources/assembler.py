@@ -34,7 +34,6 @@ from research.sources.records import (
     item_of,
 )
 from research.sources.sections import WEIGHTS, FoundContext, Sections, told_of
-from research.store import totals
 
 if TYPE_CHECKING:
     from research.index import Index
@@ -118,7 +117,7 @@ class IndexSearcher:
         with index.catalog.snapshot() as reader:
             where = index.experiences.where(reader, **restricted) if restricted else None
             question = Question(query, mode=index.settings.mode, tenant=self.tenant, where=where)
-            if name == "documents" and totals(reader).pages == 0:
+            if name == "documents" and reader.pages.totals().pages == 0:
                 return Results()
             question = index.access.asking(question)
             found = index.source_of(name).retrieve(reader, question, limit)

@@ -30,7 +30,6 @@ from research.search import (
     VisualLeg,
     calibrate,
 )
-from research.store import page_ids_at, totals
 
 if TYPE_CHECKING:
     from research.observe import Recorder
@@ -87,7 +86,7 @@ class DocumentsSource:
             for found in outcome.found
         ]
         alone = question.mode if question.mode in ("dense", "visual") else ""  # which have a curve to themselves
-        scores = calibrate(self.name, evidence, totals(reader).pages, alone=alone)
+        scores = calibrate(self.name, evidence, reader.pages.totals().pages, alone=alone)
         return Retrieved(
             labelled(
                 reader, [_found_item(found, score, limit) for found, score in zip(outcome.found, scores, strict=True)]
@@ -108,7 +107,7 @@ class DocumentsSource:
         from research.context import join_page_breaks
         from research.search import opened
 
-        page_ids = page_ids_at(reader, [f"{item.ref.key}:{item.ref.part}" for item in items])
+        page_ids = reader.pages.ids_at([f"{item.ref.key}:{item.ref.part}" for item in items])
         found = list(items)
         with _failing_alone(question):
             found = self._highlighter.passages(reader, question, found, page_ids)
@@ -121,7 +120,7 @@ class DocumentsSource:
 
     def places(self, reader: Reader, question: Question, item: Item) -> tuple[list[Passage], str]:
         """Where on one page the answer seems to stand, and why a visual model could not say, if so."""
-        [page_id] = page_ids_at(reader, [f"{item.ref.key}:{item.ref.part}"])
+        [page_id] = reader.pages.ids_at([f"{item.ref.key}:{item.ref.part}"])
         return self._highlighter.closely(reader, question, item, page_id)
 
     def _reranker(self, settings: Settings) -> PageOrder | None:

@@ -27,12 +27,6 @@ from research.sources.records import in_words
 from research.store import (
     StoredItem,
     WordWeights,
-    count_of_parents,
-    find_item,
-    find_items_ending,
-    get_parent,
-    item_metadata,
-    item_parents,
 )
 from research.units import Structure, split, under
 
@@ -100,9 +94,9 @@ _ASKS_FOR_TESTS = re.compile(r"\b(?:unit|ge)?test(?:s|ed|et|ing|cases?)?\b|\bspe
 
 def trees_of(reader: Reader) -> list[CodeTree]:
     """By name."""
-    counts = count_of_parents(reader, CodeSource.kind)
+    counts = reader.items.count_by_parent(CodeSource.kind)
     found: dict[str, list[int]] = {}
-    for parent in item_parents(reader, CodeSource.kind):
+    for parent in reader.items.parents(CodeSource.kind):
         if counts[parent.parent]:
             found.setdefault(str(parent.metadata.get("root", "")), []).append(counts[parent.parent])
     return [CodeTree(root, len(units), sum(units)) for root, units in sorted(found.items())]
@@ -126,9 +120,9 @@ class CodeSource(ItemsSource):
     def get(self, reader: Reader, ref: str) -> StoredItem | None:
         """By a ref as it is told, or by the end of one: `code:src/dates.py#parse`, if only one piece ends so."""
         key = ref.removeprefix(f"{self.kind}:")
-        found = find_item(reader, self.kind, key)
+        found = reader.items.find(self.kind, key)
         if found is None:
-            ending = find_items_ending(reader, self.kind, f"/{key.lstrip('/')}", 2)
+            ending = reader.items.find_ending(self.kind, f"/{key.lstrip('/')}", 2)
             found = ending[0] if len(ending) == 1 else None
         return found
 
@@ -140,7 +134,7 @@ def code_ref(item: StoredItem) -> Ref:
 
 def repositories_of(reader: Reader) -> list[RepositoryInfo]:
     """By name."""
-    return [RepositoryInfo(name, count) for name, count in count_of_parents(reader, CommitsSource.kind).items()]
+    return [RepositoryInfo(name, count) for name, count in reader.items.count_by_parent(CommitsSource.kind).items()]
 
 
 class CommitsSource(ItemsSource):
@@ -198,7 +192,7 @@ class ExperiencesSource(ItemsSource):
             ("strategy", strategy, choices.strategies),
         ):
             if given is not None:
-                asked = () if reader is None or given in known else item_metadata(reader, KIND)
+                asked = () if reader is None or given in known else reader.items.metadata(KIND)
                 used = {str(metadata.get(name)) for _, metadata in asked}
                 where[name] = choose(name, given, tuple(dict.fromkeys((*known, *sorted(used)))))
         return where
@@ -207,7 +201,7 @@ class ExperiencesSource(ItemsSource):
         """What was found, whole."""
         told: list[FoundExperience] = []
         for each in found.items:
-            parent = get_parent(reader, KIND, each.item.parent)
+            parent = reader.items.parent(KIND, each.item.parent)
             if parent is not None:
                 experience = Experience.of_stored(parent.parent, parent.metadata)
                 axis = str(each.item.metadata.get("axis"))
@@ -217,7 +211,7 @@ class ExperiencesSource(ItemsSource):
     def retrieve(self, reader: Reader, question: Question, limit: int) -> Retrieved:
         """With its parts named: a hypothesis that turned out to be wrong must not read as if it were so."""
         found = super().retrieve(reader, question, limit)
-        parents = {item.ref.key: get_parent(reader, KIND, item.ref.key) for item in found.items}
+        parents = {item.ref.key: reader.items.parent(KIND, item.ref.key) for item in found.items}
         told = {key: Experience.of_stored(key, each.metadata) for key, each in parents.items() if each}
         words = {key: in_words(each, each.outcome) for key, each in told.items()}
         return replace(found, items=[told_experience(item, words.get(item.ref.key, item.text)) for item in found.items])

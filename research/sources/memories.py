@@ -13,7 +13,7 @@ from research.errors import CtxError
 from research.memories import Memory, Within
 from research.models import SUPERSEDED, Item, LegScore, Question, Ref, SourceCoverage
 from research.search import Ranked, View, Views, allowed, rank, read_question
-from research.store import get_memories, pending_vectors, spoken_text
+from research.store import spoken_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -92,7 +92,7 @@ class MemoriesSource:
             vector, notes = None, (_words_only(error),)
         flags = allowed(view, within or Within(), at.timestamp())
         ranked = rank(view, asking, vector, flags, limit, text=text, now=at, session=session)
-        memories = get_memories(reader.connection, tenant, [int(view.columns.numbers[each.row]) for each in ranked])
+        memories = reader.memories.get(tenant, [int(view.columns.numbers[each.row]) for each in ranked])
         numbered = [(int(view.columns.numbers[each.row]), each) for each in ranked]
         told = [(number, memories[number], each) for number, each in numbered if number in memories]
         missing = 0 if vector is None else int(flags[view.without_vectors].sum())
@@ -120,7 +120,7 @@ class MemoriesSource:
         until = time.monotonic() + seconds
         numbers: list[int] = []
         made: list[NDArray[np.float32]] = []
-        waiting = pending_vectors(reader, view.tenant, encoder.name, len(view.without_vectors))
+        waiting = reader.memories.pending_vectors(view.tenant, encoder.name, len(view.without_vectors))
         known = set(view.columns.numbers[view.without_vectors].tolist())
         waiting = [each for each in waiting if each[0] in known and (view.tenant, each[0]) not in reader.masks.memories]
         for start in range(0, len(waiting), _A_BATCH):

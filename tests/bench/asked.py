@@ -29,7 +29,7 @@ from research.search.calibration import POOL
 from research.settings import Settings
 from research.sources import CodeSource, ExperiencesSource, ItemsSource, MemoriesSource
 from research.sources.items import CommitsSource
-from research.store import Catalog, IndexPaths, StoredItem, list_items, totals
+from research.store import Catalog, IndexPaths, StoredItem
 from tests.bench.commits import HERE, fill, head
 
 OURS, DATA = Path(__file__).parent / "data", HERE / "data"
@@ -204,7 +204,7 @@ def _documents(root: Path, encoder: TextEncoder) -> Iterator[Asked]:
                 for text, group, right in own + (_far(_NOBODY) if name == "all" else others):
                     with index.catalog.snapshot() as reader:
                         found = index.source.retrieve(reader, Question(text, mode=mode), DEPTH).items
-                        searched = totals(reader).pages
+                        searched = reader.pages.totals().pages
                     rows = []
                     for item in found:
                         cosine = item.legs["dense"].score if "dense" in item.legs else None
@@ -220,7 +220,7 @@ def _code(root: Path, encoder: TextEncoder) -> Iterator[Asked]:
         with Index(root / name) as index:
             ingest_code(index, [HERE / room for room in rooms])
             with index.catalog.snapshot() as reader:
-                known = {_name_of(item): _name_of(item) for item in list_items(reader, CodeSource.kind)}
+                known = {_name_of(item): _name_of(item) for item in reader.items.all(CodeSource.kind)}
             entries = _by_patterns(ours["code"], known) + _by_patterns(ours["nothing"], {})
             yield from _items(index.catalog, CodeSource, encoder, entries, lambda each: _name_of(each.item))
 

@@ -34,8 +34,8 @@ from research.encoders import TextEncoder, fitting, load_text_encoder
 from research.index import Index
 from research.search.items import fitting_parts
 from research.sources import CodeSource
-from research.store import IndexPaths, asked_words, list_items, pending_items
-from research.store.fulltext.analyzer import analyze_name
+from research.store import IndexPaths, asked_words
+from research.store.analyzer import analyze_name
 from tests.bench.table import line, median, title
 
 GOAL = (0.45, 0.80, 0.87)
@@ -205,8 +205,8 @@ def _speed(encoder: TextEncoder, folder: Path) -> None:
     used = _cpu() - used
     assert summary.code is not None
     with Index(paths.root) as index, index.catalog.snapshot() as reader:
-        numbers = [item.item_no for item in list_items(reader, KIND)]
-        pieces, _ = fitting_parts(pending_items(reader, numbers), encoder)
+        numbers = [item.item_no for item in reader.items.all(KIND)]
+        pieces, _ = fitting_parts(reader.items.pending(numbers), encoder)
     sample = random.Random(7).sample(pieces, min(_SAMPLE, len(pieces)))
     encoder.embed(sample[:16])
     bare, started = _cpu(), time.perf_counter()

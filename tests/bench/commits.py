@@ -25,8 +25,7 @@ from research.encoders import TextEncoder, load_text_encoder
 from research.search import ItemSearch
 from research.search.items import fitting_parts
 from research.sources.items import CommitsSource
-from research.store import Catalog, IndexPaths, numbers_without_vectors, pending_items, write_item_vectors
-from research.store.catalog.item_writes import put_items
+from research.store import Catalog, IndexPaths
 from tests.bench.table import line, title
 
 HERE = Path(__file__).parents[2]
@@ -80,10 +79,10 @@ def _found(encoder: TextEncoder, commits: Sequence[Commit], folder: Path) -> Non
 
 
 def fill(catalog: Catalog, encoder: TextEncoder, commits: Sequence[Commit], *, subjects: bool) -> None:
-    put_items(catalog, KIND, "bench", "1", commit_items(commits, redactor(), subjects=subjects))
-    numbers = numbers_without_vectors(catalog, KIND, encoder.name)
-    parts, owners = fitting_parts(pending_items(catalog, numbers), encoder)
-    write_item_vectors(catalog, encoder.name, owners, encoder.embed(parts))
+    catalog.items.put(KIND, "bench", "1", commit_items(commits, redactor(), subjects=subjects))
+    numbers = catalog.items.without_vectors(KIND, encoder.name)
+    parts, owners = fitting_parts(catalog.items.pending(numbers), encoder)
+    catalog.items.write_vectors(encoder.name, owners, encoder.embed(parts))
 
 
 def _hits(

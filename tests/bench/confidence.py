@@ -29,7 +29,7 @@ from research.evaluation.questions import document_key
 from research.index import Index
 from research.models import CONFIDENCE_LEVELS, Question
 from research.settings import Settings
-from research.store import STOP_WORDS, all_documents, document_markdown
+from research.store import STOP_WORDS
 from tests.bench.calibration import fit
 from tests.bench.table import line, title
 
@@ -149,8 +149,8 @@ def draw(index: Index, chance: random.Random) -> list[str]:
     with index.catalog.snapshot() as reader:
         pages = [
             [word for word in _WORD.findall(text) if word.lower() not in STOP_WORDS]
-            for info in sorted(all_documents(reader), key=lambda info: info.doc_id)
-            for _, text in document_markdown(reader, info.doc_id)
+            for info in sorted(reader.documents.all(), key=lambda info: info.doc_id)
+            for _, text in reader.pages.document_markdown(info.doc_id)
         ]
     found = []
     for words in chance.choices([words for words in pages if len(words) > 3], k=_DRAWN):

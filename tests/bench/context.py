@@ -35,10 +35,6 @@ from research.store import (
     Catalog,
     IndexPaths,
     NewItem,
-    add_items,
-    memory_writes,
-    numbers_without_vectors,
-    write_item_vectors,
 )
 from tests.bench.made import Words, fill, questions
 from tests.bench.table import line, median, title
@@ -93,7 +89,7 @@ def filled(root: Path, items: int = ITEMS) -> Path:
         for kind, make in (("code", _code), ("commit", _commit), ("value", _value)):
             for start in range(0, items, _A_PART):
                 made = [make(words, number) for number in range(start, start + _A_PART)]
-                add_items(catalog, kind, f"/made/{kind}", "1", made)
+                catalog.items.add(kind, f"/made/{kind}", "1", made)
         _write_vectors(catalog)
     (root / "filled").touch()
     line("filling", f"{time.perf_counter() - started:.0f} s")
@@ -144,12 +140,12 @@ def _write_vectors(catalog: Catalog) -> None:
         return found / np.linalg.norm(found, axis=1, keepdims=True)
 
     for kind in ("code", "commit", "value", "experience"):
-        numbers = numbers_without_vectors(catalog, kind, encoder.name)
+        numbers = catalog.items.without_vectors(kind, encoder.name)
         for part in _parts(numbers, 5_000):
-            write_item_vectors(catalog, encoder.name, part, vectors(len(part)))
+            catalog.items.write_vectors(encoder.name, part, vectors(len(part)))
     numbers = [int(row[0]) for row in catalog.connection.execute("SELECT memory_no FROM memories")]
     with catalog.transaction() as connection:
-        memory_writes.write_vectors(connection, "", encoder.name, numbers, vectors(len(numbers)))
+        connection.memories.write_vectors("", encoder.name, numbers, vectors(len(numbers)))
 
 
 def _parts(numbers: Sequence[int], size: int) -> Iterator[Sequence[int]]:

@@ -14,7 +14,6 @@ import numpy as np
 
 from research.experiences.records import AXES
 from research.index import Index
-from research.store import numbers_without_vectors, write_item_vectors
 from tests.bench.table import line, median, title
 
 DATA = Path(__file__).parents[2] / "data"
@@ -57,14 +56,14 @@ def _cost(index: Index, records: list[dict[str, Any]]) -> None:
     line(f"{MANY:,} experiences told", f"{time.process_time() - begun:.1f} s")
     with index.catalog.snapshot() as reader:
         encoder = index.rooms.own_encoder(reader)
-        numbers = numbers_without_vectors(reader, "experience", encoder.name)
+        numbers = reader.items.without_vectors("experience", encoder.name)
     rng = np.random.default_rng(1)
     centres = rng.normal(size=(80, encoder.dim))
     for start in range(0, len(numbers), 2000):
         part = numbers[start : start + 2000]
         made = centres[rng.integers(0, len(centres), len(part))] + rng.normal(size=(len(part), encoder.dim)) * 0.7
         unit = (made / np.linalg.norm(made, axis=1, keepdims=True)).astype(np.float32)
-        write_item_vectors(index.catalog, encoder.name, part, unit, short=True)
+        index.catalog.items.write_vectors(encoder.name, part, unit, short=True)
     seconds: list[float] = []
     for axis in ("full", *AXES, *AXES):  # the first loads
         begun = time.process_time()

@@ -18,8 +18,7 @@ from research.graph import find_neighbourhood, references_said, seeds_of
 from research.graph.neighbourhood import FOLLOWED, with_neighbours
 from research.index import Index
 from research.settings import Settings
-from research.store import CONTAINS, REFERS, Catalog, IndexPaths, NewNode, page_markdown
-from research.store.catalog.edge_writes import put_edges, put_nodes
+from research.store import CONTAINS, REFERS, Catalog, IndexPaths, NewNode
 from tests.bench import crossrefs
 from tests.bench.table import line, title
 
@@ -102,7 +101,7 @@ def _fit(index: Index, sizes: dict[str, int], counter: TokenCounter, budget: int
     for ref in refs:
         if ref not in sizes:
             doc_id, _, page = ref.removeprefix("page:").partition("#")
-            sizes[ref] = counter.count(page_markdown(index.catalog, doc_id, int(page)) or "")
+            sizes[ref] = counter.count(index.catalog.pages.markdown(doc_id, int(page)) or "")
         if sizes[ref] <= budget:
             chosen.append(ref)
             budget -= sizes[ref]
@@ -120,10 +119,10 @@ def _tell(name: str, asked: Sequence[_Asked], chosen: Callable[[list[str]], list
 def _hub(folder: Path) -> None:
     with Catalog(IndexPaths(folder / "hub"), writable=True) as catalog:
         with catalog.transaction() as connection:
-            numbers = list(put_nodes(connection, [NewNode(f"file:{n}") for n in range(_HUB + 1)]).values())
-            put_edges(connection, [(numbers[0], CONTAINS, other) for other in numbers[1:]])
+            numbers = list(connection.graph.put_nodes([NewNode(f"file:{n}") for n in range(_HUB + 1)]).values())
+            connection.graph.put_edges([(numbers[0], CONTAINS, other) for other in numbers[1:]])
             pairs = zip(numbers[1::100], numbers[2::100], strict=False)
-            put_edges(connection, [(one, REFERS, other) for one, other in pairs])
+            connection.graph.put_edges([(one, REFERS, other) for one, other in pairs])
         for hops in (1, 2, 3):
             took = []
             for _ in range(7):

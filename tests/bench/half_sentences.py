@@ -18,7 +18,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from research.index import Index
-from research.store import all_documents, document_markdown
 from research.text import SENTENCE_BREAK
 from tests.bench.beside import command_in, python_in
 from tests.bench.table import line, title
@@ -106,10 +105,10 @@ def draw(folder: Path, chance: random.Random, most: int = SENTENCES) -> list[Hal
         found = [
             [
                 Half(info.doc_id, info.filename, page, *chance.choice(halves))
-                for page, text in document_markdown(reader, info.doc_id)
+                for page, text in reader.pages.document_markdown(info.doc_id)
                 if (halves := halves_of(text))
             ]
-            for info in sorted(all_documents(reader), key=lambda info: info.doc_id)
+            for info in sorted(reader.documents.all(), key=lambda info: info.doc_id)
         ]
     for pages in found:
         chance.shuffle(pages)

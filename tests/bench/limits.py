@@ -56,10 +56,12 @@ def _write(folder: Path, files: int, pages: int, count: int) -> None:
 
 def _account(files: Path, index: Path) -> dict[str, float]:
     """CPU seconds of a run over `files`: the whole, and what its calls for embedding, writing and reading took."""
-    from ingest import Observer, reading, run
+    from ingest import Observer, run
     from research.encoders.minilm import MiniLMEncoder
     from research.settings import Settings
-    from research.store import IndexPaths, chunk_vectors
+    from research.store import IndexPaths
+    from research.store.documents import Documents
+    from research.store.vectors import Chunks
 
     spent = {"embedding": 0.0, "writing": 0.0}
 
@@ -75,8 +77,8 @@ def _account(files: Path, index: Path) -> dict[str, float]:
 
     MiniLMEncoder()._session  # noqa: B018  the library's start is no embedding
     MiniLMEncoder.embed = timed("embedding", MiniLMEncoder.embed)  # type: ignore[method-assign]
-    reading.add_document = timed("writing", reading.add_document)
-    chunk_vectors.write_vectors = timed("writing", chunk_vectors.write_vectors)
+    Documents.add = timed("writing", Documents.add)  # type: ignore[method-assign]
+    Chunks.write = timed("writing", Chunks.write)  # type: ignore[method-assign]
     summary = run.ingest(IndexPaths(index), [files], settings=Settings(images=False, ocr="off"), observer=Observer())
     assert summary.pages == len(list(files.iterdir())), summary
     times = os.times()

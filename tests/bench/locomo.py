@@ -25,7 +25,6 @@ from research.memories import Recalled
 from research.search import read_question
 from research.search.memories import parts_of
 from research.settings import FLOOR
-from research.store import get_memories
 from tests.bench.calibration import FIFTHS
 from tests.bench.table import line, title
 
@@ -140,7 +139,7 @@ def _parts(index: Index, tenant: str, query: str) -> tuple[dict[str, Floats], li
         assert view is not None
         asking = read_question(view, query)
         parts = parts_of(view, asking, encoder.embed_query(asking.embedded), query, datetime.now(UTC))
-        found = get_memories(reader.connection, tenant, view.columns.numbers.tolist())
+        found = reader.memories.get(tenant, view.columns.numbers.tolist())
     return parts, [found[int(number)].id for number in view.columns.numbers]
 
 

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from research.encoders import VOCABULARY as VOCABULARY_FILE
 from research.encoders.minilm import MiniLMEncoder
 from research.records import WHOLE_PAGE, Chunk, DocumentInfo, Page
-from research.store import STOP_WORDS, Catalog, FileStamp, IndexPaths, add_document, chunk_vectors, ledger, page_vectors
-from research.store.vectors import writer
+from research.store import STOP_WORDS, Catalog, FileStamp, IndexPaths
+from research.store import publish as writer
 
 VOCABULARY = 60_000
 WORDS_A_PAGE = 320
@@ -111,7 +111,7 @@ def _add(catalog: Catalog, words: Words, number: int, size: int, chunks_a_page: 
     sha256 = hashlib.sha256(path.encode()).hexdigest()
     info = DocumentInfo(sha256[:16], name, "pdf", title, size, "2026-01-01T00:00:00+00:00", path, 1, sha256)
     read = (_page(words, topic, title, page, chunks_a_page) for page in range(1, size + 1))
-    add_document(catalog, info, FileStamp(path, 1, 1, 1, number), read, reader_version=1)
+    catalog.documents.add(info, FileStamp(path, 1, 1, 1, number), read, reader_version=1)
 
 
 def _page(words: Words, topic: int, title: str, number: int, chunks_a_page: int) -> tuple[Page, list[Chunk]]:
@@ -124,14 +124,14 @@ def _page(words: Words, topic: int, title: str, number: int, chunks_a_page: int)
 
 def _write_vectors(catalog: Catalog) -> None:
     encoder = MiniLMEncoder()
-    chunk_vectors.set_encoder(catalog, encoder.name, encoder.dim)
-    page_vectors.set_encoder(catalog, f"regions:{encoder.name}", encoder.dim)
+    catalog.chunks.set_encoder(encoder.name, encoder.dim)
+    catalog.visual.set_encoder(f"regions:{encoder.name}", encoder.dim)
     pick = np.random.default_rng(2)
     topics = pick.standard_normal((_TOPICS, encoder.dim)).astype(np.float32)
-    waiting = (chunk.chunk_id for chunk in chunk_vectors.pending_chunks(catalog))
+    waiting = (chunk.chunk_id for chunk in catalog.chunks.pending())
     while part := list(islice(waiting, _VECTORS_A_COMMIT)):
-        chunk_vectors.write_vectors(catalog, part, _clustered(topics, len(part), pick))
-    ledger.close_ledger(catalog)
+        catalog.chunks.write(part, _clustered(topics, len(part), pick))
+    catalog.ledger.close()
 
 
 def _clustered(topics: Floats, count: int, pick: np.random.Generator) -> Floats:

@@ -14,7 +14,6 @@ import numpy as np
 from research.encoders.minilm import MiniLMEncoder
 from research.index import Index
 from research.memories import NewMemory
-from research.store import memory_writes, pending_vectors
 from tests.bench.made import Words
 from tests.bench.table import line, median, title
 
@@ -55,13 +54,13 @@ def _tell(index: Index, words: Words, size: int) -> float:
         taken += time.perf_counter() - started
     pick = np.random.default_rng(size)
     with index.catalog.snapshot() as reader:
-        numbers = [number for number, _, _ in pending_vectors(reader, str(size), MiniLMEncoder.name, size)]
+        numbers = [number for number, _, _ in reader.memories.pending_vectors(str(size), MiniLMEncoder.name, size)]
     for start in range(0, len(numbers), A_BATCH):
         part = numbers[start : start + A_BATCH]
         made = pick.standard_normal((len(part), MiniLMEncoder.dim)).astype(np.float32)
         made /= np.linalg.norm(made, axis=1, keepdims=True)
         with index.catalog.short_write() as connection:
-            memory_writes.write_vectors(connection, str(size), MiniLMEncoder.name, part, made)
+            connection.memories.write_vectors(str(size), MiniLMEncoder.name, part, made)
     return taken
 
 

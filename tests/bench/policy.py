@@ -10,7 +10,7 @@ from pathlib import Path
 
 from research.governance import Principal
 from research.governance.access import CLASSIFICATIONS
-from research.store import RestrictedCatalog, totals
+from research.store import RestrictedCatalog
 from tests.bench.table import line, title
 from tests.research.governance.governed_index import EXAMPLE, GovernedIndex
 
@@ -47,7 +47,7 @@ def run() -> None:
 
 def _look(seen: RestrictedCatalog) -> None:
     with seen.snapshot() as reader:
-        totals(reader)
+        reader.pages.totals()
 
 
 def _milliseconds(call: Callable[[], object], times: int = TIMES) -> float:

@@ -21,7 +21,6 @@ from research.encoders import TextEncoder, fitting, load_text_encoder
 from research.filters import Filters
 from research.index import Index
 from research.settings import Settings
-from research.store import all_documents, page_markdown
 from tests.bench.table import line, title
 
 _SET = "mmlongbench-dev"
@@ -55,7 +54,7 @@ def run(sets: Path, keep: Path | None = None) -> None:
 
 def _cases(index: Index, file: Path) -> Iterator[Case]:
     with index.catalog.snapshot() as reader:
-        documents = {Path(info.filename).stem: info.doc_id for info in all_documents(reader)}
+        documents = {Path(info.filename).stem: info.doc_id for info in reader.documents.all()}
         for row in map(json.loads, file.read_text(encoding="utf-8").splitlines()):
             if row["meta"]["answer_format"] in {"Str", "Int", "Float"}:
                 yield from _checkable(reader, row, documents[row["doc"]])
@@ -63,7 +62,7 @@ def _cases(index: Index, file: Path) -> Iterator[Case]:
 
 def _checkable(reader: Any, row: dict[str, Any], doc_id: str) -> Iterator[Case]:
     for _, page in row["gold"]:
-        text = page_markdown(reader, doc_id, page) or ""
+        text = reader.pages.markdown(doc_id, page) or ""
         if holds(text, str(row["answer"])):
             yield Case(row["query"], doc_id, page, text, str(row["answer"]))
             return

@@ -16,7 +16,6 @@ from ingest import Observer, ingest
 from research import ChromaClient, SearchEngine
 from research.settings import Settings
 from research.store import STOP_WORDS, Catalog, IndexPaths
-from research.store.catalog.pages import markdown_of
 from tests.bench.sparse import corpora, write
 from tests.bench.table import line, title
 
@@ -84,7 +83,7 @@ def words_of_pages(catalog: Catalog) -> dict[int, set[str]]:
     ids = [int(row[0]) for row in catalog.connection.execute("SELECT page_id FROM pages")]
     return {
         page_id: {match.group().casefold() for match in _WORD.finditer(text)}
-        for page_id, text in markdown_of(catalog, ids)
+        for page_id, text in catalog.pages.markdowns(ids)
     }
 
 

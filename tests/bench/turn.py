@@ -22,8 +22,6 @@ from research.conversation import (
 )
 from research.encoders import load_text_encoder
 from research.index import Index
-from research.store import pending_vectors
-from research.store.catalog.memory_writes import write_vectors
 from tests.bench.made import Words
 from tests.bench.table import line, median, title
 
@@ -68,11 +66,11 @@ def _fill(index: Index, words: Words) -> None:
     line(f"remember in batches of {_BATCH}, acknowledged", f"{rate:,.0f}/s", ">= 200/s")
     encoder = load_text_encoder()
     with index.catalog.snapshot() as reader:
-        numbers = [number for number, _, _ in pending_vectors(reader, "t", encoder.name, MEMORIES)]
+        numbers = [number for number, _, _ in reader.memories.pending_vectors("t", encoder.name, MEMORIES)]
     vectors = np.random.default_rng(0).standard_normal((len(numbers), encoder.dim)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     with index.catalog.short_write() as connection:
-        write_vectors(connection, "t", encoder.name, numbers, vectors)
+        connection.memories.write_vectors("t", encoder.name, numbers, vectors)
 
 
 async def _measure_all(index: Index, turns: list[dict[str, Any]]) -> None:

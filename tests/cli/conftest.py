@@ -13,8 +13,8 @@ import pytest
 
 from research.encoders import DEFAULT, load_text_encoder
 from research.records import Chunk, DocumentInfo, Page
-from research.store import Catalog, FileStamp, IndexPaths, add_document, chunk_vectors, ledger, page_vectors, write_lock
-from research.store.vectors import writer
+from research.store import Catalog, FileStamp, IndexPaths, write_lock
+from research.store import publish as writer
 from tests.conftest import MEASURE, built_once
 from tests.in_process import Ran, open_terminal, read_terminal, run_on_terminal, terminal_variables
 from tests.network_guard import guarded
@@ -68,16 +68,14 @@ def _make(root: Path, *, embed: bool) -> None:
                 (page, [Chunk(page.number, 0, page.markdown[:400], "", 9, (0, 0, 1, 1))] if page.markdown else [])
                 for page in pages
             ]
-            add_document(catalog, info, FileStamp(f"/gone/{name}", 1, 1, 1, 1), read, reader_version=1)
+            catalog.documents.add(info, FileStamp(f"/gone/{name}", 1, 1, 1, 1), read, reader_version=1)
         if embed:
             encoder = load_text_encoder(DEFAULT)
-            chunk_vectors.set_encoder(catalog, encoder.name, encoder.dim)
-            page_vectors.set_encoder(catalog, f"regions:{encoder.name}", encoder.dim)
-            chunks = list(chunk_vectors.pending_chunks(catalog))
-            chunk_vectors.write_vectors(
-                catalog, [chunk.chunk_id for chunk in chunks], encoder.embed([chunk.text for chunk in chunks])
-            )
-            ledger.close_ledger(catalog)
+            catalog.chunks.set_encoder(encoder.name, encoder.dim)
+            catalog.visual.set_encoder(f"regions:{encoder.name}", encoder.dim)
+            chunks = list(catalog.chunks.pending())
+            catalog.chunks.write([chunk.chunk_id for chunk in chunks], encoder.embed([chunk.text for chunk in chunks]))
+            catalog.ledger.close()
             writer.publish(catalog)
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from cli.call import complete_document
 from research.records import Chunk, DocumentInfo, Page
-from research.store import Catalog, FileStamp, IndexPaths, add_document
+from research.store import Catalog, FileStamp, IndexPaths
 from tests.in_process import Ran
 
 Call = Callable[..., Ran]
@@ -28,7 +28,7 @@ def odd(copied: Path) -> Path:
             doc_id = f"{number:016x}"
             info = DocumentInfo(doc_id, name, "pdf", "", 1, "", f"/gone/{name}", 1, doc_id * 4)
             pages = [(Page(1, "text"), [Chunk(1, 0, "text", "", 1, (0, 0, 1, 1))])]
-            add_document(catalog, info, FileStamp(f"/gone/{name}", 1, 1, 1, 1), pages, reader_version=1)
+            catalog.documents.add(info, FileStamp(f"/gone/{name}", 1, 1, 1, 1), pages, reader_version=1)
     return copied
 
 

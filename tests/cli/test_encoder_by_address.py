@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from research.encoders import DEFAULT, OpenAIEncoder
-from research.store import PageBlobs, chunk_vectors, page_vectors
+from research.store import PageBlobs
 from tests.conftest import write_pdf
 from tests.in_process import Ran, run_in_process
 from tests.research.encoders.test_openai import embeddings
@@ -295,11 +295,11 @@ def test_lines_that_ocr_read_are_of_the_same_model(server: Served, tmp_path: Pat
         add(catalog, {"/a.pdf": ["Herring."]})
         encoder = OpenAIEncoder(f"openai:m@{server.url}")
         embed(catalog, encoder)
-        page_vectors.write(catalog, [PageBlobs(1, b"", b"", b"", b"lines")])
-        chunk_vectors.set_encoder(catalog, encoder.name, encoder.dim, sketch="1 2 3")
-        assert page_vectors.count(catalog) == 1
-        chunk_vectors.set_encoder(catalog, encoder.name, encoder.dim, sketch="3 2 1", changed=True)
-        assert (page_vectors.count(catalog), chunk_vectors.sketch_of(catalog)) == (0, "3 2 1")
+        catalog.visual.write([PageBlobs(1, b"", b"", b"", b"lines")])
+        catalog.chunks.set_encoder(encoder.name, encoder.dim, sketch="1 2 3")
+        assert catalog.visual.count() == 1
+        catalog.chunks.set_encoder(encoder.name, encoder.dim, sketch="3 2 1", changed=True)
+        assert (catalog.visual.count(), catalog.chunks.sketch()) == (0, "3 2 1")
 
 
 @pytest.mark.usefixtures("docs")

@@ -51,7 +51,7 @@ def test_ask_loads_only_what_a_question_needs(filled: Path) -> None:
     assert not [name for name in loaded if name.startswith("research.conversation")]
     # Nobody asked for code, commits or anything else that is kept as items.
     assert not loaded & {"tree_sitter", "pathspec", "research.search.items", "research.sources.items"}
-    assert not loaded & {"research.store.catalog.items", "research.store.fulltext.item_words"}
+    assert not loaded & {"research.store.items"}
     assert {name for name in loaded if name.startswith("cli.")} == {
         "cli.app", "cli.ask", "cli.call", "cli.main", "cli.output", "cli.options",
     }  # fmt: skip

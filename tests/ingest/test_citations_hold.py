@@ -9,7 +9,7 @@ from pathlib import Path
 import pymupdf
 import pytest
 
-from research.store import ChromaClient, all_documents, document_markdown, get_page
+from research.store import ChromaClient
 
 SAMPLES = sorted((Path(__file__).parents[2] / "data" / "samples").glob("*.pdf"))
 
@@ -21,13 +21,13 @@ def _bare(text: str) -> str:
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
 def test_every_word_stands_on_its_page(samples: ChromaClient, path: Path) -> None:
-    [document] = [d for d in all_documents(samples.catalog) if d.filename == path.name]
-    stored = document_markdown(samples.catalog, document.doc_id)
+    [document] = [d for d in samples.catalog.documents.all() if d.filename == path.name]
+    stored = samples.catalog.pages.document_markdown(document.doc_id)
     with pymupdf.open(path) as pdf:
         assert [number for number, _ in stored] == list(range(1, pdf.page_count + 1))
         for number, markdown in stored:
             page = _bare(pdf[number - 1].get_text())
-            known = get_page(samples.catalog, document.doc_id, number)
+            known = samples.catalog.pages.get(document.doc_id, number)
             assert known is not None
             strangers = [word for word in re.split(r"[\s|]+", markdown) if _bare(word) not in page]
             assert strangers == [] or known.ocr_engine, f"page {number}"

@@ -12,7 +12,7 @@ from ingest.report import FileOutcome, Observer
 from ingest.run import ingest
 from research.settings import Settings
 from research.store import Catalog, IndexPaths
-from research.store.vectors import writer
+from research.store import publish as writer
 from tests.in_process import Ran, run_in_process
 from tests.soak.contents import assert_whole
 from tests.soak.corpus import make_corpus

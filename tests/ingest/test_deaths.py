@@ -9,7 +9,7 @@ import pymupdf
 import pytest
 from faulty import FaultyCtx, make_faulty
 
-from research.store import Catalog, IndexPaths, all_documents, document_markdown
+from research.store import Catalog, IndexPaths
 from tests.conftest import write_pdf
 from tests.in_process import Ran, run_in_process
 from tests.ingest.test_stages import scan
@@ -70,7 +70,7 @@ def assert_whole(ctx: FaultyCtx, index: Path) -> None:
 def assert_complete(index: Path) -> None:
     with Catalog(IndexPaths(index)) as catalog:
         rows = catalog.connection.execute("SELECT doc_id, page, error, image, needs_ocr FROM pages").fetchall()
-        found = {text for doc_id in {row[0] for row in rows} for _, text in document_markdown(catalog, doc_id)}
+        found = {text for doc_id in {row[0] for row in rows} for _, text in catalog.pages.document_markdown(doc_id)}
     assert [tuple(row[2:]) for row in rows] == [("", 1, 0)] * 5
     assert all(any(word in text for text in found) for word in ("walrus", "penguin", "reeds", "otter", "alone"))
     assert run_in_process("status", "--json", "--index", str(index)).document["given_up"] == []
@@ -110,8 +110,8 @@ def test_pages_that_were_killed_are_named_and_tried_again(ctx: FaultyCtx, docs: 
 def texts(index: Path) -> list[str]:
     """The pages of animals.pdf as the index has them."""
     with Catalog(IndexPaths(index)) as catalog:
-        [document] = [document for document in all_documents(catalog) if document.filename == "animals.pdf"]
-        return [text for _, text in document_markdown(catalog, document.doc_id)]
+        [document] = [document for document in catalog.documents.all() if document.filename == "animals.pdf"]
+        return [text for _, text in catalog.pages.document_markdown(document.doc_id)]
 
 
 @pytest.mark.slow

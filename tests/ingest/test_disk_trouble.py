@@ -17,7 +17,7 @@ from ingest.report import FileOutcome, Observer, Stage
 from ingest.run import ingest
 from research.errors import IndexUnusableError
 from research.settings import Settings
-from research.store import Catalog, IndexPaths, count_for_ocr, generations
+from research.store import Catalog, IndexPaths, generations
 from tests.conftest import MakePdf
 from tests.soak.contents import assert_whole
 from tests.soak.corpus import make_corpus
@@ -128,14 +128,13 @@ def test_a_file_that_vanishes_before_its_ocr_keeps_its_place(tmp_path: Path, bli
     summary = ingest(paths, [docs], settings=settings, observer=Change())
     assert (summary.ocr_pages, summary.ocr_failures) == (0, [])
     with Catalog(paths) as catalog:
-        assert count_for_ocr(catalog) == 2, "the next run reads them, if the files are there again"
+        assert catalog.ledger.count_for_ocr() == 2, "the next run reads them, if the files are there again"
 
 
 # Everything is loaded while that is still allowed; then the process becomes one that may only read the index.
 _READ_ONLY = """
 import os, sys
 import cli.app, cli.ingest, cli.progress, filelock, ingest.run, research.encoders.minilm
-import research.store.files.marker
 from cli.main import main
 import platformdirs.unix
 os.chdir("/")

@@ -15,7 +15,7 @@ from research.errors import NothingFoundError, UsageError
 from research.index import Index
 from research.settings import Settings
 from research.store import found_at
-from research.store.upkeep.holdings import is_there
+from research.store.holdings import is_there
 
 MakePdf = Callable[..., Path]
 TEXT = Settings(images=False)

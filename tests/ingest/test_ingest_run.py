@@ -22,12 +22,7 @@ from research.store import (
     Catalog,
     ChromaClient,
     IndexPaths,
-    all_documents,
-    chunk_vectors,
-    document_markdown,
     generations,
-    paths_of,
-    unfinished,
     write_lock,
 )
 
@@ -55,7 +50,7 @@ def _run(path: Path, index: IndexPaths, observer: Observer | None = None, settin
     assert summary.pending_chunks == 0
     with Catalog(index) as catalog:
         assert not generations.state_of(catalog).behind
-        assert unfinished(catalog) == {}
+        assert catalog.ledger.unfinished() == {}
     assert not index.spool.exists()
     assert summary.to_dict()["files"] == [_told(outcome) for outcome in summary.files]
     return summary
@@ -74,7 +69,7 @@ def _results(summary: IngestSummary) -> dict[str, str]:
 
 def _names(index: IndexPaths) -> list[str]:
     with Catalog(index) as catalog:
-        return [document.filename for document in all_documents(catalog)]
+        return [document.filename for document in catalog.documents.all()]
 
 
 def test_the_life_of_a_file(make_pdf: MakePdf, docs: Path, index: IndexPaths) -> None:
@@ -115,10 +110,10 @@ def test_the_life_of_a_file(make_pdf: MakePdf, docs: Path, index: IndexPaths) ->
     summary = _run(docs, index)
     assert _results(summary) == {"penguin.pdf": "unchanged", "tusker.pdf": "replaced", "twin.pdf": "unchanged"}
     with Catalog(index) as catalog:
-        known = {document.filename: document.doc_id for document in all_documents(catalog)}
+        known = {document.filename: document.doc_id for document in catalog.documents.all()}
         assert set(known) == {"penguin.pdf", "tusker.pdf", "twin.pdf"}, "the copy carries on under its own name"
         assert known["twin.pdf"] == first[str(docs / "walrus.pdf")]
-        assert paths_of(catalog, known["twin.pdf"]) == [str(docs / "twin.pdf")]
+        assert catalog.documents.paths(known["twin.pdf"]) == [str(docs / "twin.pdf")]
 
 
 @pytest.mark.slow
@@ -140,7 +135,7 @@ def test_files_that_swapped_their_contents(make_pdf: MakePdf, docs: Path, index:
     (docs / "x").rename(docs / "b.pdf")
     _run(docs, index)
     with Catalog(index) as catalog:
-        texts = {d.filename: document_markdown(catalog, d.doc_id)[0][1] for d in all_documents(catalog)}
+        texts = {d.filename: catalog.pages.document_markdown(d.doc_id)[0][1] for d in catalog.documents.all()}
     assert texts == {"a.pdf": "Penguin", "b.pdf": "Walrus"}
 
 
@@ -321,12 +316,12 @@ def test_vectors_of_an_unknown_encoder_are_made_anew(make_pdf: MakePdf, docs: Pa
     make_pdf("a.pdf", ["Walrus", "Tusks"], docs)
     _run(docs, index)
     with Catalog(index, writable=True) as catalog:
-        name = chunk_vectors.encoder_of(catalog)
-        catalog.set_meta("text_encoder", "another")
+        name = catalog.chunks.encoder()
+        catalog.write_meta({"text_encoder": "another"})
     summary = ingest(index, [docs], settings=Settings(text_encoder=name), observer=Observer())
     assert (summary.count("unchanged"), summary.chunks) == (1, 2)
     with Catalog(index) as catalog:
-        assert chunk_vectors.encoder_of(catalog) == name
+        assert catalog.chunks.encoder() == name
         assert not generations.state_of(catalog).behind
 
 

@@ -19,11 +19,7 @@ from research.store import (
     ChromaClient,
     IndexPaths,
     VectorIndex,
-    all_documents,
-    chunk_vectors,
-    document_markdown,
     generations,
-    unfinished,
 )
 
 TEXTS = {
@@ -68,9 +64,9 @@ def undisturbed(docs: Path, tmp_path_factory: pytest.TempPathFactory) -> Content
 def _content(index: IndexPaths) -> Content:
     with ChromaClient(index.root) as client:
         catalog = client.catalog
-        assert unfinished(catalog) == {}
+        assert catalog.ledger.unfinished() == {}
         assert not generations.state_of(catalog).behind
-        documents = all_documents(catalog)
+        documents = catalog.documents.all()
         chunks = catalog.connection.execute(
             "SELECT doc_id, page, ordinal, context, tokens, vector FROM chunks JOIN pages USING (page_id)"
             " JOIN vectors USING (chunk_id) ORDER BY 1, 2, 3"
@@ -78,7 +74,7 @@ def _content(index: IndexPaths) -> Content:
         engine = SearchEngine(client)
         return Content(
             documents=[(document.doc_id, document.filename, document.title) for document in documents],
-            pages=[document_markdown(catalog, document.doc_id) for document in documents],
+            pages=[catalog.pages.document_markdown(document.doc_id) for document in documents],
             chunks=[tuple(row) for row in chunks],
             records=(set(client.text_collection.get()["ids"]), set(client.visual_collection.get()["ids"])),
             answers=[
@@ -161,7 +157,7 @@ from pathlib import Path
 from ingest.report import Observer
 from ingest.run import ingest
 from research.settings import Settings
-from research.store.files.paths import IndexPaths
+from research.store.paths import IndexPaths
 
 class Killed(Observer):
     def _die(self, *told):
@@ -196,4 +192,4 @@ def test_vectors_already_written_are_not_made_again(docs: Path, tmp_path: Path) 
     summary = ingest(index, [docs], settings=TEXT, observer=Observer())
     assert summary.chunks == 0
     with ChromaClient(index.root) as client:
-        assert chunk_vectors.last_sequence(client.catalog) == 5
+        assert client.catalog.chunks.last_sequence() == 5

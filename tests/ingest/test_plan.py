@@ -11,7 +11,7 @@ from ingest.pdf import READER_VERSION
 from ingest.report import FileOutcome
 from ingest.run import ToRead, plan
 from research.records import DocumentInfo, Page
-from research.store import Catalog, IndexPaths, add_document, all_documents, paths_of
+from research.store import Catalog, IndexPaths
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def _add(catalog: Catalog, path: Path) -> str:
     step = plan(catalog, path)
     assert isinstance(step, ToRead)
     info = DocumentInfo(step.doc_id, path.name, "pdf", "", 1, "", step.stamp.path, step.stamp.size, step.sha256)
-    add_document(catalog, info, step.stamp, [(Page(1, path.read_text()), [])], reader_version=READER_VERSION)
+    catalog.documents.add(info, step.stamp, [(Page(1, path.read_text()), [])], reader_version=READER_VERSION)
     return step.doc_id
 
 
@@ -51,7 +51,7 @@ def test_a_file_that_became_another_known_one(catalog: Catalog, tmp_path: Path) 
     kept = _add(catalog, second)
     _file(first, "penguin")
     assert _outcome(catalog, first).result == "copy"
-    assert [document.doc_id for document in all_documents(catalog)] == [kept], "the walrus is nowhere any more"
+    assert [document.doc_id for document in catalog.documents.all()] == [kept], "the walrus is nowhere any more"
 
 
 def test_a_moved_file_that_is_read_again_leaves_no_copy_behind(catalog: Catalog, tmp_path: Path) -> None:
@@ -61,8 +61,8 @@ def test_a_moved_file_that_is_read_again_leaves_no_copy_behind(catalog: Catalog,
     catalog.connection.execute("UPDATE documents SET reader_version = 0")
     after = before.rename(tmp_path / "b.pdf")
     assert _add(catalog, after) == doc_id
-    assert paths_of(catalog, doc_id) == [str(after)]
+    assert catalog.documents.paths(doc_id) == [str(after)]
     copy = _file(tmp_path / "copy.pdf", "text")
     catalog.connection.execute("UPDATE documents SET reader_version = 0")
     assert _add(catalog, copy) == doc_id
-    assert paths_of(catalog, doc_id) == [str(after), str(copy)], "a copy stays one"
+    assert catalog.documents.paths(doc_id) == [str(after), str(copy)], "a copy stays one"

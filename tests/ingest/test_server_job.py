@@ -16,7 +16,7 @@ from ingest.report import FileOutcome, IngestSummary, PageOutcome, Stage
 from ingest.server_job import Reporter, _LogLines, _settings, bounded, run, start_job
 from research.observe import NAME, in_full, logger_of
 from research.settings import Settings
-from research.store import Catalog, IndexPaths, all_documents, write_lock
+from research.store import Catalog, IndexPaths, write_lock
 from tests.conftest import MakePdf
 from tests.soak.contents import assert_whole
 from tests.soak.corpus import make_corpus
@@ -56,7 +56,7 @@ def test_it_tells_of_every_file_and_stage_and_sums_up(make_pdf: MakePdf, tmp_pat
     assert said[-1]["event"] == "done"
     assert (said[-1]["summary"]["added"], said[-1]["summary"]["failed"]) == (1, 1)
     with Catalog(IndexPaths(root)) as catalog:
-        assert [document.filename for document in all_documents(catalog)] == ["walrus.pdf"]
+        assert [document.filename for document in catalog.documents.all()] == ["walrus.pdf"]
     assert {path.stat().st_mode & 0o077 for path in root.rglob("*")} == {0}, "all that it made is private"
 
 

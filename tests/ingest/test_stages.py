@@ -18,8 +18,7 @@ from research.errors import CtxError
 from research.graph import GraphUpdate, is_behind
 from research.index import Index
 from research.settings import Settings
-from research.store import Catalog, ChromaClient, IndexPaths, chunk_vectors, count_for_ocr, unfinished
-from research.store.catalog.document_writes import remove_document
+from research.store import Catalog, ChromaClient, IndexPaths
 from tests.conftest import MakePdf, write_pdf
 from tests.ingest.commits.git_making import Made
 
@@ -76,7 +75,7 @@ def test_images_go_with_their_document(make_pdf: MakePdf, tmp_path: Path, index:
     assert kept != {outcome.doc_id for outcome in summary.files}
     with Catalog(index, writable=True) as catalog:
         for doc_id in kept:
-            remove_document(catalog, doc_id)
+            catalog.documents.remove(doc_id)
     assert list(index.images.iterdir()) == []
 
 
@@ -86,7 +85,7 @@ def test_without_images(make_pdf: MakePdf, index: IndexPaths) -> None:
     with ChromaClient(index.root) as client:
         [source] = ContextBuilder(SearchEngine(client), client).build("walrus").sources
         assert (source.image_path, source.thumbnail_path) == (None, None)
-        assert unfinished(client.catalog) == {}
+        assert client.catalog.ledger.unfinished() == {}
 
 
 @pytest.mark.slow
@@ -96,7 +95,7 @@ def test_a_scan_waits_for_ocr_and_is_then_found_by_its_words(tmp_path: Path, ind
     assert summary.ocr_pages == 0
     assert summary.files[0].warnings == ("pages without a text layer: 2 of 2 (OCR is off)",)
     with Catalog(index) as catalog:
-        assert count_for_ocr(catalog) == 2
+        assert catalog.ledger.count_for_ocr() == 2
 
     summary = run(path, index, RAPID)
     assert (summary.ocr_pages, summary.ocr_failures, summary.count("unchanged")) == (2, [], 1)
@@ -108,7 +107,7 @@ def test_a_scan_waits_for_ocr_and_is_then_found_by_its_words(tmp_path: Path, ind
         second = ContextBuilder(SearchEngine(client), client).build("boats over ten metres").sources[0]
         assert second.page == 2
         assert "ten metres" in second.markdown_content
-        assert unfinished(client.catalog) == {}
+        assert client.catalog.ledger.unfinished() == {}
         assert client.text_collection.count() == 2
 
 
@@ -122,8 +121,8 @@ def test_chunks_are_counted_as_the_catalog_has_them(tmp_path: Path, index: Index
     summary = run(path, index, OCR)
     assert (summary.ocr_pages, summary.files[0].warnings) == (1, ())
     with Catalog(index) as catalog:
-        assert summary.chunks == chunk_vectors.count_chunks(catalog) == 1
-        assert chunk_vectors.last_sequence(catalog) == 2, "embedded twice, and counted once"
+        assert summary.chunks == catalog.chunks.count() == 1
+        assert catalog.chunks.last_sequence() == 2, "embedded twice, and counted once"
 
 
 @pytest.mark.slow
@@ -164,8 +163,8 @@ def test_a_picture_nothing_can_be_read_in_is_not_tried_for_ever(
         document.save(path)
     run(path, index, OCR)
     with Catalog(index) as catalog:
-        assert count_for_ocr(catalog) == 0
-        assert unfinished(catalog) == {}
+        assert catalog.ledger.count_for_ocr() == 0
+        assert catalog.ledger.unfinished() == {}
 
 
 def test_a_missing_engine_is_one_clear_error(
@@ -177,7 +176,7 @@ def test_a_missing_engine_is_one_clear_error(
         run(path, index, Settings(ocr="auto", ocr_engine="tesseract"))
     assert "install" in caught.value.hint
     with Catalog(index) as catalog:
-        assert count_for_ocr(catalog) == 1, "the text side is unharmed and OCR still due"
+        assert catalog.ledger.count_for_ocr() == 1, "the text side is unharmed and OCR still due"
 
 
 @pytest.mark.slow

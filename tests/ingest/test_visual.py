@@ -17,7 +17,7 @@ from research.errors import UsageError
 from research.index import Index
 from research.search import SearchOutcome
 from research.settings import Settings
-from research.store import Catalog, ChromaClient, IndexPaths, all_documents, chunk_vectors, page_vectors
+from research.store import Catalog, ChromaClient, IndexPaths
 from tests.conftest import MakePdf, Tiny, write_pdf
 from tests.ingest.test_stages import scan
 
@@ -112,14 +112,14 @@ def test_pages_are_seen_and_scored_as_colpali_engine_scores_them(
 def test_a_models_page_vectors_fill_the_visual_collection(seen_index: IndexPaths) -> None:
     with ChromaClient(seen_index.root) as client:
         stored = client.visual_collection.get(include=["metadatas", "embeddings"])
-        dim = page_vectors.dim_of(client.catalog)
+        dim = client.catalog.visual.dim()
         assert np.asarray(stored["embeddings"]).shape == (3, dim)
         assert {(str(m["filename"]), m["page"]) for m in stored["metadatas"] or []} == {
             ("leave.pdf", 1),
             ("leave.pdf", 2),
             ("crisis.pdf", 1),
         }
-        assert client.text_collection.count() == chunk_vectors.count_chunks(client.catalog)
+        assert client.text_collection.count() == client.catalog.chunks.count()
     hybrid = search(seen_index, "hybrid")
     assert [leg.status for leg in hybrid.coverage.legs] == ["ok", "ok", "ok"]
     assert hybrid.coverage.complete
@@ -230,7 +230,7 @@ def test_documents_read_without_images_get_them_for_a_model(tiny: Tiny, docs: Pa
 def test_a_damaged_page_image_costs_one_page(tiny: Tiny, docs: Path, plain_index: IndexPaths, tmp_path: Path) -> None:
     index = copy(plain_index, tmp_path)
     with Catalog(index) as catalog:
-        doc_id = all_documents(catalog)[0].doc_id
+        doc_id = catalog.documents.all()[0].doc_id
     Path(index.image_path(doc_id, 1)).write_bytes(b"no picture")
     seen = run(docs, index, model(tiny("ColIdefics3")))
     assert len(seen.visual_failures) == 1
@@ -261,10 +261,10 @@ def test_lines_of_a_scan_are_regions(tmp_path: Path, index: IndexPaths) -> None:
     pages = ["The lighthouse\nkeeper left in March.", "Herring prices rose\nby nine percent."]
     run(scan(tmp_path / "scan.pdf", pages), index, RAPID)
     with Catalog(index) as catalog:
-        assert page_vectors.encoder_of(catalog) == f"regions:{chunk_vectors.encoder_of(catalog)}"
-        assert page_vectors.count(catalog) == 2
+        assert catalog.visual.encoder() == f"regions:{catalog.chunks.encoder()}"
+        assert catalog.visual.count() == 2
         pages = [row[0] for row in catalog.connection.execute("SELECT page_id FROM pages ORDER BY page")]
-        for lines, packed in page_vectors.embedded_lines_of(catalog, pages).values():
+        for lines, packed in catalog.visual.embedded_lines(pages).values():
             assert len(lines) == len(unpack(packed)) > 0
             assert all(line.text for line in lines)
     with Index.open(index.root) as opened:
@@ -324,7 +324,7 @@ def test_pooling_belongs_to_the_name(tiny: Tiny, docs: Path, seen_index: IndexPa
     run(docs, index, Settings(ocr="off", visual=f"{tiny('ColIdefics3')}+pool3", device="cpu"), notes)
     assert any("+pool3" in note for note in notes.said)
     with Catalog(index) as catalog:
-        assert page_vectors.encoder_of(catalog).endswith("+pool3")
+        assert catalog.visual.encoder().endswith("+pool3")
     assert len(search(index, "visual").found) == 3
 
 
@@ -338,7 +338,7 @@ def test_a_model_that_only_the_index_names_is_not_loaded(
     assert [leg.status for leg in hybrid.coverage.legs] == ["ok", "ok", "failed"]
     assert "which you have not allowed" in hybrid.coverage.legs[2].reason
     with Catalog(index) as catalog:
-        name = page_vectors.encoder_of(catalog)
+        name = catalog.visual.encoder()
     # New documents get their text, the visual side waits and says why.
     extra = make_pdf("extra.pdf", ["Order intake rose in every region."])
     summary = run(extra, index, Settings(ocr="off", device="cpu"))

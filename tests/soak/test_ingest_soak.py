@@ -11,7 +11,7 @@ from random import Random
 import pytest
 
 from research.store import Catalog, IndexPaths
-from research.store.vectors import writer
+from research.store import publish as writer
 from tests.conftest import write_pdf
 from tests.ingest.test_interruption import TEXTS, _content, _finish, interrupt_and_go_on
 from tests.soak.contents import assert_whole

@@ -16,7 +16,7 @@ from ingest.run import ingest
 from research.errors import CtxError, NothingFoundError
 from research.index import Index
 from research.sources import CodeSource, trees_of
-from research.store import StoredItem, item_vectors, list_items
+from research.store import StoredItem
 from tests.conftest import write_pdf
 
 DATES = '''
@@ -48,7 +48,7 @@ def index(tmp_path: Path) -> Index:
 
 def held(index: Index) -> dict[str, StoredItem]:
     with index.catalog.snapshot() as reader:
-        return {str(item.metadata["qualified_name"]): item for item in list_items(reader, "code")}
+        return {str(item.metadata["qualified_name"]): item for item in reader.items.all("code")}
 
 
 def results(summary: IngestSummary) -> dict[str, str]:
@@ -211,7 +211,7 @@ def test_what_a_stopped_run_left_is_embedded_by_the_next(
         assert again.code is not None
         assert again.code.embedded == 4
     with index.catalog.snapshot() as reader:
-        owners, _ = item_vectors(reader, "code", "all-MiniLM-L6-v2/onnx-int8-1")
+        owners, _ = reader.items.vectors("code", "all-MiniLM-L6-v2/onnx-int8-1")
     assert len(set(owners)) == 4
 
 
@@ -221,7 +221,7 @@ def test_two_definitions_of_one_name_are_two_pieces(tree: Path, index: Index) ->
     ingest_code(index, tree / "dates.py")
     source = index.item_source(CodeSource)
     with index.catalog.snapshot() as reader:
-        keys = [item.key.rpartition("#")[2] for item in list_items(reader, "code") if item.metadata["name"] == "f"]
+        keys = [item.key.rpartition("#")[2] for item in reader.items.all("code") if item.metadata["name"] == "f"]
         assert keys == ["f", "f@2"]
         assert source.get(reader, f"code:{tree}/dates.py#f@2") is not None
         assert source.get(reader, "code:src/dates.py#f") is not None, "the end of a ref will do"

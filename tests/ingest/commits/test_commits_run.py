@@ -13,7 +13,7 @@ from ingest.report import Observer, RepositoryOutcome, Stage
 from research.errors import CtxError, UsageError
 from research.index import Index
 from research.sources.items import CommitsSource
-from research.store import IndexPaths, StoredItem, count_items, list_items
+from research.store import IndexPaths, StoredItem
 from tests.in_process import run_in_process
 from tests.ingest.commits.git_making import Made
 
@@ -37,7 +37,7 @@ def take(index: IndexPaths, *folders: Path, prune: bool = False) -> RepositoryOu
 
 def stored(index: IndexPaths) -> dict[str, StoredItem]:
     with Index(index.root) as opened, opened.catalog.snapshot() as reader:
-        return {item.key: item for item in list_items(reader, "commit")}
+        return {item.key: item for item in reader.items.all("commit")}
 
 
 def test_only_what_is_new_is_read(index: IndexPaths, made: Made) -> None:
@@ -252,7 +252,7 @@ def test_the_command_tells_counts_and_removes_them(index: IndexPaths, made: Made
     assert [each["commits"] for each in gone["removed_commits"]] == [2]
     assert run_in_process("remove", "--commits", str(made.folder), *at).code == 1
     with Index(index.root) as opened, opened.catalog.snapshot() as reader:
-        assert count_items(reader) == {}
+        assert reader.items.count() == {}
 
 
 def test_the_command_without_anything_to_read_is_a_mistake(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from research.index import Index
-from research.store import all_documents, page_markdown
 from tests.research.answer.answer_cases import Case
 
 HERE = Path(__file__).parent
@@ -25,8 +24,8 @@ def index_pages(root: Path) -> dict[str, list[str]]:
     """The pages of an index as their markdown, by the name of their file."""
     with Index(root) as index, index.catalog.snapshot() as reader:
         return {
-            info.filename: [page_markdown(reader, info.doc_id, n) or "" for n in range(1, info.num_pages + 1)]
-            for info in sorted(all_documents(reader), key=lambda info: info.filename)
+            info.filename: [reader.pages.markdown(info.doc_id, n) or "" for n in range(1, info.num_pages + 1)]
+            for info in sorted(reader.documents.all(), key=lambda info: info.filename)
         }
 
 

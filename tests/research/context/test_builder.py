@@ -15,7 +15,6 @@ from research.contract import ContextBuilder, SearchEngine
 from research.index import Index
 from research.models import Item, Question
 from research.store import Catalog, ChromaClient, IndexPaths
-from research.store.catalog.document_writes import remove_document
 from tests.research.store.index_making import Making
 
 PAGES = {f"{name}.pdf": [f"Boats and harbours, told by {name}."] for name in ("anna", "ben", "carl", "dora")}
@@ -31,7 +30,7 @@ class Removing:
     def __call__(self, items: list[Item]) -> list[Item]:
         with Catalog(IndexPaths(self._root), writable=True) as catalog:
             for doc_id in self._removed:
-                remove_document(catalog, doc_id)
+                catalog.documents.remove(doc_id)
         return items
 
 

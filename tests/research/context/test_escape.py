@@ -35,7 +35,7 @@ from research.service.mcp import tasks, tools
 from research.service.mcp.results import Budget
 from research.sources import FormattedContext
 from research.sources.mix import dressed
-from research.store import Catalog, FileStamp, IndexPaths, add_document, write_lock
+from research.store import Catalog, FileStamp, IndexPaths, write_lock
 from tests.pace import draws
 from tests.research.conversation.making import Memories, build, builder, turn
 from tests.research.conversation.making import memory as told
@@ -288,7 +288,7 @@ def test_tools_show_documents_of_mean_texts(tmp_path: Path) -> None:
             name = mean.replace("/", "")  # which no file has in its name
             info = DocumentInfo(doc_id, name, "pdf", mean, 2, "2026-01-02T03:04:05+00:00", path, 10, doc_id * 4)
             chunks = [(page, [Chunk(page.number, 0, page.markdown, mean, 9, (0, 0, 1, 1))]) for page in pages]
-            add_document(catalog, info, FileStamp(path, 1, 1, 1, 1), chunks, reader_version=1)
+            catalog.documents.add(info, FileStamp(path, 1, 1, 1, 1), chunks, reader_version=1)
     with Index.open(tmp_path / "index") as opened:
         found = tools.ask(opened, AskRequest("zebra", max_sources=10, mode="lexical"), Budget(100_000))
         assert structure(found.text.partition("\n\n")[2], "cited") == ["header"] * 10

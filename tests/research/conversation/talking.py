@@ -6,8 +6,8 @@ from pathlib import Path
 
 from research.encoders import DEFAULT, load_text_encoder
 from research.records import Chunk, DocumentInfo, Page
-from research.store import Catalog, FileStamp, IndexPaths, add_document, chunk_vectors, ledger, page_vectors, write_lock
-from research.store.vectors import writer
+from research.store import Catalog, FileStamp, IndexPaths, write_lock
+from research.store import publish as writer
 
 PAGES = {
     "harbour-handbook-2024.pdf": [
@@ -46,7 +46,7 @@ def add(catalog: Catalog, name: str, pages: list[str], version: int = 0) -> str:
         (Page(number, text), [Chunk(number, 0, text, "", 9, (0, 0, 1, 1))])
         for number, text in enumerate(pages, start=1)
     ]
-    add_document(catalog, info, FileStamp(f"/gone/{name}", 1, 1, 1, 1), read, reader_version=1)
+    catalog.documents.add(info, FileStamp(f"/gone/{name}", 1, 1, 1, 1), read, reader_version=1)
     return doc_id
 
 
@@ -57,10 +57,10 @@ def make_talkative(root: Path) -> None:
         for name, pages in PAGES.items():
             add(catalog, name, pages)
         encoder = load_text_encoder(DEFAULT)
-        chunk_vectors.set_encoder(catalog, encoder.name, encoder.dim)
-        page_vectors.set_encoder(catalog, f"regions:{encoder.name}", encoder.dim)
-        chunks = list(chunk_vectors.pending_chunks(catalog))
+        catalog.chunks.set_encoder(encoder.name, encoder.dim)
+        catalog.visual.set_encoder(f"regions:{encoder.name}", encoder.dim)
+        chunks = list(catalog.chunks.pending())
         made = encoder.embed([chunk.text for chunk in chunks])
-        chunk_vectors.write_vectors(catalog, [chunk.chunk_id for chunk in chunks], made)
-        ledger.close_ledger(catalog)
+        catalog.chunks.write([chunk.chunk_id for chunk in chunks], made)
+        catalog.ledger.close()
         writer.publish(catalog)

@@ -108,7 +108,7 @@ def test_it_is_told_beside_a_run_that_holds_the_write_lock(index: Index) -> None
 
 
 def test_it_is_busy_only_while_somebody_writes_at_this_moment(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("research.store.catalog.catalog._SHORT_BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("research.store.catalog._SHORT_BUSY_SECONDS", 0.05)
     index.memories.remember("before")
     with Catalog(index.paths, writable=True) as other, other.transaction():
         with pytest.raises(BusyError):
@@ -301,7 +301,7 @@ def test_maintenance_embeds_what_waits(index: Index) -> None:
 
 
 def test_many_threads_tell_and_ask(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("research.store.catalog.catalog._SHORT_BUSY_SECONDS", 50.0)
+    monkeypatch.setattr("research.store.catalog._SHORT_BUSY_SECONDS", 50.0)
     index.memories.remember("the beginning")
     failures: list[BaseException] = []
 

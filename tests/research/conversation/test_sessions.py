@@ -12,8 +12,7 @@ import pytest
 from research.answer import CheckedAnswer, WrittenAnswer
 from research.errors import NothingFoundError, UsageError
 from research.index import Index
-from research.store import Catalog, forget_path, write_lock
-from research.store.catalog.document_writes import remove_document
+from research.store import Catalog, write_lock
 from tests.conftest import built_once
 from tests.research.conversation.talking import PAGES, add, doc_id_of, make_talkative
 
@@ -130,7 +129,7 @@ def test_a_document_that_is_removed_takes_its_words_out_of_every_turn(index: Ind
     context = index.ask(VANE, session="s")
     index.keep_answer(context, CheckedAnswer(WrittenAnswer("Twelve months [1].", True, "tiny", "")))
     with write_lock(index.paths), Catalog(index.paths, writable=True) as catalog:
-        remove_document(catalog, doc_id_of(MANUAL))
+        catalog.documents.remove(doc_id_of(MANUAL))
     for turn in index.sessions.get("s"):
         assert (turn.answer, turn.searched) == ("", turn.question)
         assert all(source.filename != MANUAL for source in turn.sources)
@@ -147,12 +146,12 @@ def test_a_file_that_changes_keeps_its_citations_and_loses_its_quotes(index: Ind
         cited = [source for source in index.sessions.get("s")[0].sources if source.doc_id == changed]
         assert cited
         assert not any(source.quotes for source in cited)
-        forget_path(catalog, f"/gone/{MANUAL}")
+        catalog.documents.forget_path(f"/gone/{MANUAL}")
     assert not [source for source in index.sessions.get("s")[0].sources if source.filename == MANUAL]
 
 
 def test_two_turns_of_one_session_at_once_are_both_kept(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("research.store.catalog.catalog._SHORT_BUSY_SECONDS", 50.0)
+    monkeypatch.setattr("research.store.catalog._SHORT_BUSY_SECONDS", 50.0)
     index.ask("warm up")
     threads = [threading.Thread(target=index.ask, args=(GUARANTEE,), kwargs={"session": "s"}) for _ in range(4)]
     for thread in threads:
@@ -165,7 +164,7 @@ def test_two_turns_of_one_session_at_once_are_both_kept(index: Index, monkeypatc
 def test_an_index_that_is_being_written_answers_all_the_same_and_says_that_the_turn_is_lost(
     index: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("research.store.catalog.catalog._SHORT_BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("research.store.catalog._SHORT_BUSY_SECONDS", 0.05)
     with index.catalog.short_write() as connection:
         connection.execute("UPDATE meta SET value = value")
         context = index.ask(GUARANTEE, session="s")

@@ -19,7 +19,7 @@ from tests.pace import draws
 from tests.research.conversation.memory_index import open_index
 
 STORE = Path(__file__).parents[3] / "research" / "store"
-FILES = ("catalog/memories.py", "catalog/memory_writes.py")
+FILES = ("memories.py", "memory_writes.py")
 # For whoever looks after the index: counts and names of tenants, no text.
 OF_ALL = {
     "SELECT (SELECT COUNT(*) FROM memories), (SELECT COUNT(*) FROM memory_words), COUNT(*) FROM memory_vectors",

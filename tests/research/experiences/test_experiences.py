@@ -81,7 +81,7 @@ def test_of_two_who_close_it_at_once_one_is_told(empty: Index) -> None:
 
 
 def test_a_short_write_beside_an_ingest(empty: Index, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("research.store.catalog.catalog._SHORT_BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("research.store.catalog._SHORT_BUSY_SECONDS", 0.05)
     begun = start(empty)
     with write_lock(empty.paths), Catalog(empty.paths, writable=True):
         assert empty.experiences.close(begun.id, "confirmed", "Yes").outcome == "confirmed"

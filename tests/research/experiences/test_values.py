@@ -17,9 +17,7 @@ from research.experiences import values as clusters
 from research.experiences.records import AXES, Value
 from research.index import Index
 from research.settings import Settings
-from research.store import get_parent
-from research.store.catalog.item_writes import put_items
-from research.store.upkeep import integrity
+from research.store import integrity
 from tests.conftest import built_once
 from tests.research.experiences.recurring import THEMES, recurring
 
@@ -223,7 +221,7 @@ def test_the_doctor_removes_values_that_quote_nobody(valued: Index) -> None:
     with Catalog(valued.paths, writable=True) as catalog:
         assert list(integrity.check_removed(catalog)) == []
         stranger = NewItem("stranger", "", "A sentence of nobody", metadata={"axis": "full", "experience": "nobody"})
-        put_items(catalog, "value", "full", "1", [stranger], metadata=_metadata(catalog))
+        catalog.items.put("value", "full", "1", [stranger], metadata=_metadata(catalog))
         [problem] = integrity.check_removed(catalog)
         assert problem.fix is not None
         problem.fix(catalog)
@@ -232,7 +230,7 @@ def test_the_doctor_removes_values_that_quote_nobody(valued: Index) -> None:
 
 
 def _metadata(catalog: object) -> dict[str, object]:
-    parent = get_parent(catalog, "value", "full")  # type: ignore[arg-type]
+    parent = catalog.items.parent("value", "full")  # type: ignore[arg-type]
     return dict(parent.metadata) if parent else {}
 
 

@@ -16,7 +16,6 @@ from ingest import Observer, ingest, ingest_code, ingest_commits
 from research.index import Index
 from research.settings import Settings
 from research.store import IndexPaths, NewItem
-from research.store.catalog.item_writes import put_items
 from tests.ingest.commits import git_making
 
 CANARY = re.compile(r"zq[0-9][a-z0-9]{4}")
@@ -125,7 +124,7 @@ def fill(root: Path) -> None:
         index.experiences.put([_experience(w, secret, number) for number in range(3)])
         [told, *_] = index.experiences.list()
         value = NewItem("val", "", f"A walrus {w()} uploads herring", metadata={"experience": told.id, "axis": "full"})
-        put_items(index.catalog, "value", "full", "1", [value], short=True)
+        index.catalog.items.put("value", "full", "1", [value], short=True)
         index.graph.update()
     (root.with_name("secrets.json")).write_text(json.dumps(secrets))
 

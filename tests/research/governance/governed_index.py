@@ -14,7 +14,6 @@ from research.models import Item, Passage, Ref
 from research.records import DocumentInfo
 from research.settings import Settings
 from research.store import NewItem
-from research.store.catalog import item_writes, labels
 from tests.research.store.index_making import Making
 from tests.research.store.memory_making import tell, told
 
@@ -31,15 +30,15 @@ class GovernedIndex(Making):
         self.config.mkdir(mode=0o700)
         self.report = self.add("report.pdf", ["first page", "second page", "third page"], folder="/docs/hr")
         self.paper = self.add("paper.pdf", ["a paper"], folder="/docs/papers")
-        labels.add_tags(self.catalog, [self.paper.doc_id], ["open"])
+        self.catalog.labels.add_tags([self.paper.doc_id], ["open"])
         items = [NewItem("/src/a.py#swim", "swim", "def swim(): ...", metadata={"signature": "swim()"})]
-        item_writes.put_items(self.catalog, "code", "/src/a.py", "1", items)
+        self.catalog.items.put("code", "/src/a.py", "1", items)
         commit = NewItem("c0ffee", "Mend it", "diff", metadata={"files_changed": ["keys/a.txt"]})
-        item_writes.put_items(self.catalog, "commit", "/repo/.git", "1", [commit])
+        self.catalog.items.put("commit", "/repo/.git", "1", [commit])
         axis = NewItem("exp#full", "a goal", "what was tried")
-        item_writes.put_items(self.catalog, "experience", "exp", "1", [axis])
+        self.catalog.items.put("experience", "exp", "1", [axis])
         value = NewItem("val", "", "look first", metadata={"experience": "exp", "members": ["exp"]})
-        item_writes.put_items(self.catalog, "value", "full", "1", [value])
+        self.catalog.items.put("value", "full", "1", [value])
         tell(self.catalog, "", told("mine", id="mine"))
         tell(self.catalog, "anna", told("hers", id="hers", tags=json.dumps(["private"])))
         tell(self.catalog, "anna", told("a summary of it", id="sum", sources=("hers",)))

@@ -29,7 +29,7 @@ from research.packages.events import STREAM
 from research.request import AskRequest
 from research.settings import Settings
 from research.sources import CONTEXT_TYPES
-from research.store import Label, put_labels
+from research.store import Label
 from tests.research.governance.canaries import Corpus, read_corpus
 from tests.research.governance.leak_drawing import OWNER, Example, examples
 from tests.research.governance.leak_oracle import Rules, forbidden
@@ -110,7 +110,7 @@ class Watched:
             for name, value in (("classification", each.classification), ("module", each.module))
             if value
         ]
-        put_labels(index.catalog, given)
+        index.catalog.labels.put(given)
 
     def quiet(self, packages: list[str]) -> Iterator[tuple[str, str]]:
         """What is written down for others than whoever asked, since the last time: of anybody's text there is none."""

@@ -22,7 +22,6 @@ from research.governance.access import MemoryAccessDecision, Principal, Resource
 from research.governance.audit import MOST_REFS, Audit, _End, _genesis, _hash_of, _Head, _write_head, head_file
 from research.index import Index
 from research.store import Catalog, IndexPaths, backup, index_id, restore
-from research.store import governance as rows
 from tests.pace import draws
 from tests.research.governance.audit_killing import kill_recorders
 from tests.research.governance.audit_making import Clock, audited, decision
@@ -101,7 +100,7 @@ def test_an_entry_is_bounded_whatever_is_asked(audit: Audit) -> None:
 
 
 def test_several_threads(audit: Audit, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("research.store.catalog.catalog._SHORT_BUSY_SECONDS", 30.0)  # however busy the machine is
+    monkeypatch.setattr("research.store.catalog._SHORT_BUSY_SECONDS", 30.0)  # however busy the machine is
     audit.record(decision("a"), "ask")
     threads = [
         threading.Thread(target=lambda n=n: [audit.record(decision(f"{n}-{k}"), "ask") for k in range(5)])
@@ -117,7 +116,7 @@ def test_several_threads(audit: Audit, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_cannot_be_recorded_raises(audit: Audit, monkeypatch: pytest.MonkeyPatch) -> None:
     audit.record(decision("d1"), "ask")
-    monkeypatch.setattr("research.store.catalog.catalog._SHORT_BUSY_SECONDS", 0.0)  # nobody waits for who has it
+    monkeypatch.setattr("research.store.catalog._SHORT_BUSY_SECONDS", 0.0)  # nobody waits for who has it
     with closing(sqlite3.connect(audit._paths.catalog, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(BusyError):
@@ -135,7 +134,7 @@ def _hashed_anew(root: Path) -> None:
     """As a forger would, who knows how entries are hashed."""
     with audited(root) as audit, audit._catalog().short_write() as connection:
         last = _End(0, _genesis(index_id(root)))
-        for row in list(rows.rows_between(connection)):
+        for row in list(connection.audit.between()):
             last = _End(row.seq, _hash_of(row, last.hash))
             connection.execute("UPDATE audit SET hash = ? WHERE seq = ?", (last.hash, last.seq))
 

@@ -27,15 +27,7 @@ from research.store import (
     Reader,
     RestrictedCatalog,
     Seen,
-    all_documents,
-    document_markdown,
-    list_items,
-    put_labels,
-    term_statistics,
-    totals,
 )
-from research.store.catalog import labels
-from research.store.catalog.item_writes import put_items
 from tests.pace import draws
 from tests.research.governance.governed_index import EVERYTHING, EXAMPLE, GovernedIndex, policy_of
 from tests.research.store.memory_making import tell, told
@@ -62,21 +54,21 @@ class Looked:
     def look(self) -> None:
         with self._catalog.snapshot() as reader:
             self.labels = dict(reader.masks.labels)
-            self.documents = {info.doc_id: info for info in all_documents(reader)}
+            self.documents = {info.doc_id: info for info in reader.documents.all()}
             self.pages = {
                 f"page:{doc_id}#{page}": text
                 for doc_id in self.documents
-                for page, text in document_markdown(reader, doc_id)
+                for page, text in reader.pages.document_markdown(doc_id)
             }
-            self.totals = totals(reader)
+            self.totals = reader.pages.totals()
             self.items = {
-                f"{kind}:{item.key}": item for kind in ("code", "commit", "value") for item in list_items(reader, kind)
+                f"{kind}:{item.key}": item for kind in ("code", "commit", "value") for item in reader.items.all(kind)
             }
             self.rows = {
                 table: reader.connection.execute(f"SELECT * FROM {table}").fetchall()
                 for table in ("audit", "chunks", "vectors", "memories", "page_words", "name_words", "memory_words")
             }
-            self.words = {term.word: term.pages for term in term_statistics(reader, ["open", "mask", "secret"])}
+            self.words = {term.word: term.pages for term in reader.words.statistics(["open", "mask", "secret"])}
 
     def close(self) -> None:
         self._catalog.close()
@@ -126,7 +118,7 @@ def test_the_text_of_what_has_nothing_to_mask_needs_a_permit(made: GovernedIndex
 def test_what_is_told_is_masked_and_found_by_what_is_left(made: GovernedIndex) -> None:
     tell(made.catalog, "", told(f"Mail {MAIL} about it", id="mail"))
     commit = NewItem("abc", f"Ask {MAIL}", f"Ask {MAIL} first", metadata={"author": "Erika", "files_changed": ["a"]})
-    put_items(made.catalog, "commit", "/other/.git", "1", [commit])
+    made.catalog.items.put("commit", "/other/.git", "1", [commit])
     for ref in ("memory:mail", "memory:mine", "commit:abc", "commit:c0ffee", "code:/src/a.py#swim"):
         made.classify(ref, "Confidential")
     seen = look(made, made.access(OWNER, EXAMPLE))
@@ -182,7 +174,7 @@ class _Failing:
 def test_what_cannot_be_made_safe_is_not_shown(made: GovernedIndex, quietly: bool) -> None:
     for target in ("report.pdf", "commit:c0ffee"):
         made.classify(target, "Confidential")
-    put_items(made.catalog, "commit", "/bad/.git", "1", [NewItem("bad", "a second title", "diff")])
+    made.catalog.items.put("commit", "/bad/.git", "1", [NewItem("bad", "a second title", "diff")])
     made.classify("commit:bad", "Confidential")
     seen = look(made, made.access(OWNER, EXAMPLE, redactor=_Failing("second", quietly=quietly)))
     assert [seen.pages[made.page(number)] for number in (1, 2, 3)] == ["first <X_1>", WITHHELD, "third <X_1>"]
@@ -237,11 +229,11 @@ def test_a_change_of_what_decides_is_seen_at_once(made: GovernedIndex) -> None:
     made.write('permit (principal, action, resource) when { resource.tags.contains("new") };')
     looked.look()
     assert looked.pages == {}
-    labels.add_tags(made.catalog, [made.paper.doc_id], ["new"])
+    made.catalog.labels.add_tags([made.paper.doc_id], ["new"])
     added = made.add("new.pdf", ["a new one"])
     looked.look()
     assert list(looked.documents) == [made.paper.doc_id]
-    labels.add_tags(made.catalog, [added.doc_id], ["new"])
+    made.catalog.labels.add_tags([added.doc_id], ["new"])
     looked.look()
     assert looked.words["open"] == 0
     assert set(looked.documents) == {made.paper.doc_id, added.doc_id}
@@ -262,14 +254,14 @@ def test_what_is_told_is_seen_at_once_and_the_rest_is_taken_over(made: GovernedI
         with catalog.snapshot() as reader:
             names = {str(row[0]) for row in reader.connection.execute("SELECT id FROM memories")}
             words = reader.connection.execute("SELECT COUNT(*) FROM memory_words").fetchone()[0]
-            assert [info.doc_id for info in all_documents(reader)] == [made.paper.doc_id]
+            assert [info.doc_id for info in reader.documents.all()] == [made.paper.doc_id]
         assert {f"new{each}" for each in range(number)} <= names
         assert words == len(names)
         tell(made.catalog, "", told(f"something new {number}", id=f"new{number}"))
     assert [each is None for each in seen] == [True, False, False]
     made.classify("report.pdf", "Public")
     with catalog.snapshot() as reader:
-        assert totals(reader).documents == 2
+        assert reader.pages.totals().documents == 2
     catalog.close()
 
 
@@ -335,7 +327,7 @@ def test_nothing_of_what_is_denied_or_masked_is_seen(
     file_id, time = f"file-{added.doc_id}", "2026-01-01T00:00:00+00:00"
     labels = [(f"page:{file_id}#{number}", "classification", level) for number, level in enumerate(levels, 1)]
     labels.append((f"document:{file_id}", "status", status))
-    put_labels(made.catalog, [Label(*each, given_at=time) for each in labels])
+    made.catalog.labels.put([Label(*each, given_at=time) for each in labels])
     access = made.access(Principal("me", owner=owner), "\n".join(policies) or "// nothing is permitted")
     seen = look(made, access)
     refs = [made.page(number, added) for number in (1, 2, 3)]

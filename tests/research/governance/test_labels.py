@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 from research.errors import NothingFoundError, UsageError
 from research.governance.access import CLASSIFICATIONS, Principal
 from research.governance.labels import facts_of, path_matcher, resources_of, strictest
-from research.store import Label, NewItem, fold, forget_path, get_document, memory_writes, note_file, rename_document
-from research.store.catalog import item_writes, labels
-from research.store.catalog.document_writes import remove_document
+from research.store import (
+    Label,
+    NewItem,
+    fold,
+)
 from tests.research.governance.governed_index import GovernedIndex
 from tests.research.store.index_making import stamp
 
@@ -39,11 +41,11 @@ def test_they_stay_with_a_file_that_changes_moves_or_becomes_a_copy(made: Govern
     changed = made.add("report.pdf", ["new", "pages"], folder="/docs/hr")
     assert [_seen(made, made.page(number, changed)) for number in (1, 2)] == ["Confidential", "Restricted"]
     assert _seen(made, made.page(2)) == "Restricted", "the id it had before means it still"
-    rename_document(made.catalog, changed.doc_id, "/docs/hr/report.pdf", stamp("/docs/moved.pdf"), "moved.pdf")
+    made.catalog.documents.rename(changed.doc_id, "/docs/hr/report.pdf", stamp("/docs/moved.pdf"), "moved.pdf")
     assert _seen(made, made.page(1, changed)) == "Confidential"
     # The file now holds what another document holds: that is one document at two places, and as strict as both.
-    note_file(made.catalog, made.paper.doc_id, stamp("/docs/moved.pdf"))
-    assert get_document(made.catalog, changed.doc_id) is None
+    made.catalog.documents.note_file(made.paper.doc_id, stamp("/docs/moved.pdf"))
+    assert made.catalog.documents.get(changed.doc_id) is None
     assert _seen(made, made.page(1, made.paper)) == "Confidential"
 
 
@@ -51,8 +53,8 @@ def test_they_stay_with_a_function_that_comes_back(made: GovernedIndex) -> None:
     made.classify("code:/src/a.py#swim", "Restricted")
     swim = NewItem("/src/a.py#swim", "swim", "def swim(): ...")
     for items in ([], [swim]):
-        item_writes.put_items(made.catalog, "code", "/src/a.py", str(len(items)), items)
-        assert labels.labels_of_nothing(made.catalog) == []
+        made.catalog.items.put("code", "/src/a.py", str(len(items)), items)
+        assert made.catalog.labels.lost() == []
     assert _seen(made, "code:/src/a.py#swim") == "Restricted"
 
 
@@ -62,19 +64,19 @@ def test_they_leave_with_what_they_were_given_to(made: GovernedIndex) -> None:
         made.classify(target, "Confidential")
     made.labels.put("memory:hers", {"status": "final"}, tenant="anna")
     made.labels.put("memory:mine", {"status": "final"})
-    before = labels.labels_state(made.catalog)
-    remove_document(made.catalog, made.report.doc_id)
-    forget_path(made.catalog, "/docs/papers/paper.pdf")
-    item_writes.remove_parents(made.catalog, "code", ["/src/a.py"])
-    item_writes.remove_parents(made.catalog, "commit", ["/repo/.git"])
-    item_writes.remove_experiences(made.catalog, ["exp"])
+    before = made.catalog.labels.state()
+    made.catalog.documents.remove(made.report.doc_id)
+    made.catalog.documents.forget_path("/docs/papers/paper.pdf")
+    made.catalog.items.remove_parents("code", ["/src/a.py"])
+    made.catalog.items.remove_parents("commit", ["/repo/.git"])
+    made.catalog.items.remove_experiences(["exp"])
     with made.catalog.transaction() as connection:
-        memory_writes.forget(connection, "anna", [1, 2])
-    left = [(label.target, label.tenant) for label in labels.list_labels(made.catalog)]
+        connection.memories.forget("anna", [1, 2])
+    left = [(label.target, label.tenant) for label in made.catalog.labels.all()]
     assert left == [("memory:mine", ""), ("path:/docs", ""), ("tag:open", "")]
-    assert labels.labels_of_nothing(made.catalog) == []
+    assert made.catalog.labels.lost() == []
     made.labels.remove("tag:open")
-    assert labels.labels_state(made.catalog) != before
+    assert made.catalog.labels.state() != before
 
 
 def test_a_memory_is_its_tenants_and_another_of_the_same_id_is_another(made: GovernedIndex) -> None:
@@ -119,7 +121,7 @@ def test_what_cannot_be_a_label_is_refused(made: GovernedIndex) -> None:
     ):
         with pytest.raises(UsageError):
             made.labels.put(target, values)
-    assert labels.list_labels(made.catalog) == []
+    assert made.catalog.labels.all() == []
 
 
 @given(st.lists(st.sampled_from([*CLASSIFICATIONS, "Nonsense"])))

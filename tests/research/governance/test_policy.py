@@ -13,7 +13,7 @@ import pytest
 from research.governance.access import MemoryAccessDecision, Principal
 from research.governance.labels import resources_of
 from research.governance.policy import MemoryAccessPolicy
-from research.store import FileStamp, add_document
+from research.store import FileStamp
 from tests.research.governance.governed_index import EVERYTHING, EXAMPLE, GovernedIndex
 
 OWNER, ANNA, GUEST = Principal("me", owner=True), Principal("anna", "anna"), Principal("guest")
@@ -171,18 +171,18 @@ def test_a_policy_is_the_users_own_and_lies_where_nothing_was_ingested(made: Gov
     inside = made.write(EVERYTHING, "named.cedar").rename(elsewhere / "named.cedar")
     named = made.policy(setting=str(inside))
     assert _effects(_decide(made, named, [made.page(1)])) == ["allow"]
-    add_document(made.catalog, made.paper, FileStamp(f"{elsewhere}/new.pdf", 1, 1, 1, 1), _pages(), reader_version=1)
+    made.catalog.documents.add(made.paper, FileStamp(f"{elsewhere}/new.pdf", 1, 1, 1, 1), _pages(), reader_version=1)
     refused = _decide(made, named, [made.page(1)])
     assert (_effects(refused), "was ingested" in refused.problem) == (["deny"], True)
     around = FileStamp(f"{tmp_path}/near.pdf", 1, 1, 1, 1)
-    add_document(made.catalog, made.paper, around, _pages(), reader_version=1)
+    made.catalog.documents.add(made.paper, around, _pages(), reader_version=1)
     assert not made.policy().decide(OWNER, [], reader=made.catalog).problem, "the config folder is the user's own"
     path.unlink()
     path.symlink_to(inside)
     assert "was ingested" in _decide(made, made.policy(), [made.page(1)]).problem
     path.unlink()
     made.write(EVERYTHING)
-    add_document(made.catalog, made.paper, replace(around, path=f"{made.config}/a.pdf"), _pages(), reader_version=1)
+    made.catalog.documents.add(made.paper, replace(around, path=f"{made.config}/a.pdf"), _pages(), reader_version=1)
     assert "was ingested" in _decide(made, made.policy(), [made.page(1)]).problem
     assert "no policy there" in made.policy(setting=str(tmp_path / "none.cedar")).problem
     assert "no policy there" in made.policy(setting=str(made.paths.root)).problem
@@ -206,9 +206,8 @@ def test_refs_that_forge_others_are_unknown_and_denied(made: GovernedIndex) -> N
     assert not decision.problem
     odd = '/src/"a" ::\n\\.py'
     from research.store import NewItem
-    from research.store.catalog import item_writes
 
-    item_writes.put_items(made.catalog, "code", odd, "1", [NewItem(f"{odd}#f", "f", "text")])
+    made.catalog.items.put("code", odd, "1", [NewItem(f"{odd}#f", "f", "text")])
     assert _effects(_decide(made, made.policy(), [f"code:{odd}#f"])) == ["allow"]
 
 
@@ -239,5 +238,5 @@ def test_labels_apply_to_what_is_below_and_the_strictest_holds(made: GovernedInd
         "Restricted", "Restricted", "Internal",
     ]  # fmt: skip
     copy = FileStamp("/docs/hr/paper.pdf", 1, 1, 1, 1)
-    add_document(made.catalog, made.paper, copy, _pages(), reader_version=1)
+    made.catalog.documents.add(made.paper, copy, _pages(), reader_version=1)
     assert seen(made.page(1, made.paper)) == "Confidential", "the rules of all its paths count"

@@ -17,7 +17,6 @@ from research.governance.access import Principal, owner_principal
 from research.index import Index
 from research.settings import Settings
 from research.store import IndexPaths, NewItem
-from research.store.catalog.item_writes import put_items
 from research.units import Structure
 from tests.conftest import write_pdf
 from tests.ingest.commits import git_making
@@ -93,7 +92,7 @@ def _fill(root: Path, files: Path, *, whole: bool) -> None:
         for kind in kinds:
             members = {"experience": f"{kind}-e1", "members": [f"{kind}-e1", f"{kind}-e2"], "axis": "full"}
             value = NewItem(f"{kind}-v", "", f"Look at the {kind} upload first", metadata=members)
-            put_items(index.catalog, "value", f"full-{kind}", "1", [value], short=True)
+            index.catalog.items.put("value", f"full-{kind}", "1", [value], short=True)
         index.documents.tag("minutes-2024.pdf", "minutes")
         if whole:
             index.documents.tag("minutes-2025.pdf", "minutes", "secret")

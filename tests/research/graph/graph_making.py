@@ -10,8 +10,7 @@ from typing import Any
 from research.graph.neighbourhood import Neighbourhood, find_neighbourhood
 from research.graph.update import update_graph
 from research.records import DocumentInfo, Page
-from research.store import Catalog, FileStamp, IndexPaths, NewItem, Told, add_document, memory_writes
-from research.store.catalog.item_writes import put_items
+from research.store import Catalog, FileStamp, IndexPaths, NewItem, Told
 
 TIME = "2026-01-01T00:00:00.000000+00:00"
 
@@ -29,7 +28,7 @@ class Graph:
         info = DocumentInfo(sha256[:16], name, "pdf", title, len(pages), TIME, path, 1, sha256)
         named = dict(enumerate(labels, start=1))
         read = [(Page(number, text, label=named.get(number, "")), []) for number, text in enumerate(pages, start=1)]
-        add_document(self.catalog, info, FileStamp(path, 1, 1, 1, 1), read, reader_version=1)
+        self.catalog.documents.add(info, FileStamp(path, 1, 1, 1, 1), read, reader_version=1)
         return info.doc_id
 
     def code(self, path: str, *pieces: tuple[str, list[str], list[str]], root: str = "/tree") -> None:
@@ -44,17 +43,17 @@ class Graph:
             )
             for name, calls, imports in pieces
         ]
-        put_items(self.catalog, "code", f"{root}/{path}", "1", items, metadata={"root": root})
+        self.catalog.items.put("code", f"{root}/{path}", "1", items, metadata={"root": root})
 
     def commit(self, sha: str, *files: str, repository: str = "/tree/.git") -> None:
         item = NewItem(sha, "a change", "a change", TIME, {"files_changed": list(files)})
-        put_items(self.catalog, "commit", repository, "1", [item])
+        self.catalog.items.put("commit", repository, "1", [item])
 
     def tell(self, tenant: str, id: str, *, session: str = "", expires: str = "") -> None:
         digest = hashlib.sha256(id.encode()).hexdigest()[:40]
         told = Told(id, True, "", digest, "memory", "", 0.5, "", session, "", "", TIME, expires, "[]", "{}", id, id)
         with self.catalog.short_write() as connection:
-            memory_writes.tell(connection, tenant, [told])
+            connection.memories.tell(tenant, [told])
 
     def update(self) -> None:
         assert update_graph(self.catalog).complete

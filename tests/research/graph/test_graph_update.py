@@ -7,10 +7,7 @@ from graph_making import Graph
 from research.graph import update
 from research.graph.extraction import Titles
 from research.records import Page
-from research.store import FileStamp, NewItem, memory_writes, remove_parents, rename_document, write_ocr
-from research.store.catalog.document_writes import remove_document
-from research.store.catalog.edges import count_graph
-from research.store.catalog.item_writes import put_items
+from research.store import FileStamp, NewItem
 
 LONG = "Night flushing of school libraries"
 
@@ -66,7 +63,7 @@ def test_a_name_that_two_have_means_none(graph: Graph) -> None:
     assert len(graph.edges("cites")) == 2
     second = graph.add("c.pdf", ["two"], title=LONG)
     assert graph.edges("cites") == set()
-    remove_document(graph.catalog, second)
+    graph.catalog.documents.remove(second)
     assert {target for _, target in graph.edges("cites")} == {f"document:{first}"}
 
 
@@ -85,7 +82,7 @@ def test_newer_versions(graph: Graph) -> None:
         (f"document:{new}", f"document:{between}"),
         (f"document:{between}", f"document:{old}"),
     }
-    remove_document(graph.catalog, between)
+    graph.catalog.documents.remove(between)
     assert graph.edges("newer") == {(f"document:{new}", f"document:{old}")}
     graph.add("chapter-1.pdf", ["d"])
     graph.add("chapter-2.pdf", ["e"])
@@ -97,14 +94,14 @@ def test_newer_versions(graph: Graph) -> None:
 def test_a_removed_document_takes_its_edges_along(graph: Graph) -> None:
     early, late = graph.add("early.pdf", ["see late.pdf", "on page 1"]), graph.add("late.pdf", ["see early.pdf"])
     graph.update()
-    remove_document(graph.catalog, late)
+    graph.catalog.documents.remove(late)
     assert {ref for edge in graph.edges() for ref in edge if late in ref} == set()
     assert graph.near(f"document:{late}").unknown == [f"document:{late}"]
     again = graph.add("late.pdf", ["see early.pdf"])
     assert (f"document:{early}", f"document:{again}") in graph.edges("cites")
     for doc in (early, again):
-        remove_document(graph.catalog, doc)
-    assert count_graph(graph.catalog) == (0, 0)
+        graph.catalog.documents.remove(doc)
+    assert graph.catalog.graph.count() == (0, 0)
 
 
 def test_a_replaced_document_is_followed_under_its_former_id(graph: Graph) -> None:
@@ -123,9 +120,9 @@ def test_a_new_name_and_new_text_are_read_again(graph: Graph) -> None:
     doc = graph.add("a.pdf", ["", "Table 5: Rents"])
     graph.add("b.pdf", ["see plan.pdf"])
     graph.update()
-    write_ocr(graph.catalog, doc, Page(1, "as Table 5 shows", ocr_engine="tesseract"), [], [])
+    graph.catalog.documents.write_ocr(doc, Page(1, "as Table 5 shows", ocr_engine="tesseract"), [], [])
     assert graph.edges("refers") == {(f"page:{doc}#1", f"page:{doc}#2")}
-    rename_document(graph.catalog, doc, "/docs/a.pdf", FileStamp("/docs/plan.pdf", 1, 1, 1, 1), "plan.pdf")
+    graph.catalog.documents.rename(doc, "/docs/a.pdf", FileStamp("/docs/plan.pdf", 1, 1, 1, 1), "plan.pdf")
     assert f"document:{doc}" in {target for _, target in graph.edges("cites")}
 
 
@@ -147,7 +144,7 @@ def test_code_calls_and_imports(graph: Graph) -> None:
     }
     graph.code("pkg/b.py", ("dive", [], []))
     assert ("code:/tree/pkg/b.py#dive", "code:/tree/pkg/a.py#swim") not in graph.edges("calls")
-    remove_parents(graph.catalog, "code", ["/tree/pkg/b.py"])
+    graph.catalog.items.remove_parents("code", ["/tree/pkg/b.py"])
     assert {ref for edge in graph.edges() for ref in edge if "/tree/pkg/b.py#" in ref} == set()
 
 
@@ -168,7 +165,7 @@ def test_commits_change_files(graph: Graph) -> None:
         "file:/tree/gone.py": 1,
         "code:/tree/a.py#swim": 2,
     }
-    remove_parents(graph.catalog, "commit", ["/tree/.git"])
+    graph.catalog.items.remove_parents("commit", ["/tree/.git"])
     assert graph.near("file:/tree/gone.py").unknown == ["file:/tree/gone.py"], "nothing leads there any more"
     assert graph.near("file:/tree/a.py").unknown == []
 
@@ -176,14 +173,14 @@ def test_commits_change_files(graph: Graph) -> None:
 def test_experiences_support_values(graph: Graph) -> None:
     for name in ("one", "two"):
         items = [NewItem(f"{name}/{axis}", name, name, metadata={}) for axis in ("full", "surprise")]
-        put_items(graph.catalog, "experience", name, "1", items)
+        graph.catalog.items.put("experience", name, "1", items)
     graph.update()
     value = NewItem("v1", "test first", "test first", metadata={"members": ["one", "two", "nobody"]})
-    put_items(graph.catalog, "value", "values", "1", [value])
+    graph.catalog.items.put("value", "values", "1", [value])
     assert graph.edges("supports") == {("experience:one", "value:v1"), ("experience:two", "value:v1")}
-    put_items(graph.catalog, "value", "values", "2", [NewItem("v1", "t", "t", metadata={"members": ["one"]})])
+    graph.catalog.items.put("value", "values", "2", [NewItem("v1", "t", "t", metadata={"members": ["one"]})])
     assert graph.edges("supports") == {("experience:one", "value:v1")}
-    remove_parents(graph.catalog, "experience", ["one"])
+    graph.catalog.items.remove_parents("experience", ["one"])
     assert graph.edges("supports") == set()
 
 
@@ -193,7 +190,7 @@ def test_forgotten_memories_take_their_session_along(graph: Graph) -> None:
     graph.tell("anna", "third")
     graph.update()
     with graph.catalog.transaction() as connection:
-        memory_writes.forget(connection, "anna", [1, 2])
+        connection.memories.forget("anna", [1, 2])
     left = [str(row[0]) for row in graph.catalog.connection.execute("SELECT ref FROM nodes")]
     assert left == ["memory:third"]
 
@@ -201,7 +198,7 @@ def test_forgotten_memories_take_their_session_along(graph: Graph) -> None:
 def test_an_update_ends_in_time_and_goes_on(graph: Graph) -> None:
     graph.add("a.pdf", ["one"])
     assert update.update_graph(graph.catalog, seconds=0).complete is False
-    assert count_graph(graph.catalog) == (0, 0)
+    assert graph.catalog.graph.count() == (0, 0)
     assert update.update_graph(graph.catalog).documents == 1
     assert update.update_graph(graph.catalog) == update.GraphUpdate()
     assert not update.is_behind(graph.catalog)

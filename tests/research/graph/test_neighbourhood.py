@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from research.errors import UsageError
 from research.graph.neighbourhood import find_neighbourhood
 from research.store import CALLS, CONTAINS, EDGE_KINDS, REFERS, TOLD_IN, NewNode
-from research.store import edge_writes as writes
 from tests.pace import draws
 
 NODES = [f"file:{number}" for number in range(12)]
@@ -28,9 +27,9 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Graph]:
 
 def _write(graph: Graph, edges: Sequence[tuple[int, int, int]]) -> None:
     with graph.catalog.transaction() as connection:
-        writes.drop_graph(connection)
-        numbers = writes.put_nodes(connection, [NewNode(ref) for ref in NODES])
-        writes.put_edges(connection, [(numbers[NODES[a]], kind, numbers[NODES[b]]) for a, kind, b in edges])
+        connection.graph.drop()
+        numbers = connection.graph.put_nodes([NewNode(ref) for ref in NODES])
+        connection.graph.put_edges([(numbers[NODES[a]], kind, numbers[NODES[b]]) for a, kind, b in edges])
 
 
 def _walked(edges: Sequence[tuple[int, int, int]], seeds: set[int], hops: int, kinds: set[int]) -> dict[str, int]:
@@ -77,13 +76,13 @@ def test_it_is_what_a_walk_finds(
 
 def test_a_hub_and_a_circle_are_bounded(shared: Graph) -> None:
     with shared.catalog.transaction() as connection:
-        writes.drop_graph(connection)
-        numbers = writes.put_nodes(connection, [NewNode(f"file:{number}") for number in range(5000)])
+        connection.graph.drop()
+        numbers = connection.graph.put_nodes([NewNode(f"file:{number}") for number in range(5000)])
         hub = numbers["file:0"]
         edges = [(hub, CONTAINS, other) for other in numbers.values()]
         edges += [(one, CALLS, hub) for one in numbers.values()]
         edges += [(hub, REFERS, numbers["file:4999"])]
-        writes.put_edges(connection, edges)
+        connection.graph.put_edges(edges)
     with shared.catalog.snapshot() as reader:
         for hops in (1, 2, 3):
             found = find_neighbourhood(reader, ["file:0"], hops=hops, limit=50)
@@ -114,7 +113,7 @@ def test_memories_of_others_are_not_near(graph: Graph) -> None:
     with graph.catalog.transaction() as connection:
         rows = connection.execute("SELECT ref, node_no FROM nodes WHERE ref IN ('memory:first', 'memory:third')")
         numbers = {str(row[0]): int(row[1]) for row in rows}
-        writes.put_edges(connection, [(numbers["memory:first"], TOLD_IN, numbers["memory:third"])])
+        connection.graph.put_edges([(numbers["memory:first"], TOLD_IN, numbers["memory:third"])])
     assert "memory:third" not in {node.ref for node in graph.near("memory:first", hops=3, tenant="anna").nodes}
 
 

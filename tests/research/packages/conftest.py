@@ -18,7 +18,7 @@ Governed = Callable[[str], Index]
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """However busy the machine is, Redis and the catalog are waited for. A test of one that hangs sets its own time."""
     monkeypatch.setattr("research.packages.cache._SECONDS", 30.0)
-    monkeypatch.setattr("research.store.catalog.catalog._SHORT_BUSY_SECONDS", 30.0)
+    monkeypatch.setattr("research.store.catalog._SHORT_BUSY_SECONDS", 30.0)
 
 
 @pytest.fixture

@@ -18,7 +18,6 @@ from research.index import Index
 from research.packages.request import ContextPackage
 from research.settings import Settings
 from research.store import Whose
-from research.store import packages as store
 from tests.research.packages.redis_server import RedisServer
 
 ASKED = "why do uploads stop and are parts sent again"
@@ -296,7 +295,7 @@ def test_records_have_no_text_and_go_after_their_days(clocked: tuple[Index, Cloc
     assert package.context_package_id not in [each.context_package_id for each in index.packages.list()]
     with index.catalog.snapshot() as reader:
         whose = Whose("", index.acting().name)
-        assert store.get_request(reader, whose, package.context_build_request_id) is None
+        assert reader.packages.request(whose, package.context_build_request_id) is None
 
 
 def test_builds_and_changes_at_once_never_serve_what_is_gone(index: Index) -> None:

@@ -25,7 +25,7 @@ from research.packages.cache import (
     shown_address,
 )
 from research.settings import Settings
-from research.store import Catalog, IndexPaths, index_id, packages
+from research.store import Catalog, IndexPaths, index_id
 from tests.research.packages.redis_server import RedisServer
 
 
@@ -127,7 +127,7 @@ def test_whoever_keeps_one_takes_away_what_is_over(cache: PackageCache, catalog:
     cache.put("p1", _cached(clock, seconds=10))
     clock.now += timedelta(seconds=25)
     cache.put("p2", _cached(clock))
-    assert packages.cached_ids(catalog) == {"p2"}
+    assert catalog.packages.cached_ids() == {"p2"}
 
 
 def test_removed(cache: PackageCache, clock: Clock) -> None:
@@ -159,7 +159,7 @@ def test_a_catalog_that_is_written_costs_a_build_and_no_error(
     cache: PackageCache, catalog: Catalog, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cache.put("p1", _cached(clock))
-    monkeypatch.setattr("research.store.catalog.catalog._SHORT_BUSY_SECONDS", 0.0)
+    monkeypatch.setattr("research.store.catalog._SHORT_BUSY_SECONDS", 0.0)
     catalog.connection.execute("BEGIN IMMEDIATE")
     try:
         assert not cache.put("p2", _cached(clock))

@@ -171,14 +171,13 @@ def test_metadata_brings_what_its_filters_name_exactly(index: Index) -> None:
 
 
 def test_the_graph_brings_what_is_near_and_its_projection_is_kept(index: Index) -> None:
-    from research.store.catalog.packages import projection
 
     commit = next(source.ref for source in index.packages.build(asked()).sources if source.kind == "commit")
     package = index.packages.build(
         {"intent": "zebra", "pinned": [commit], "retrieval": {"sources": ["graph"], "limits": {"hops": 3}}}
     )
     with index.catalog.snapshot() as reader:
-        kept = projection(reader, package.graph_projection_id)
+        kept = reader.packages.projection(package.graph_projection_id)
     assert kept is not None
     assert kept["seeds"] == [commit]
     assert all(source.parts.graph > 0 for source in package.sources if not source.pinned)

@@ -10,7 +10,7 @@ from research.encoders import TextEncoder
 from research.models import Question
 from research.records import WHOLE_PAGE, Chunk, DocumentInfo, Page
 from research.search.legs import Hits, Leg
-from research.store import Catalog, FileStamp, IndexPaths, Reader, add_document, chunk_vectors, ledger, page_vectors
+from research.store import Catalog, FileStamp, IndexPaths, Reader
 
 
 def open_catalog(root: Path) -> Catalog:
@@ -27,19 +27,19 @@ def add(
         title = (titles or {}).get(path, "")
         info = DocumentInfo(sha256[:16], Path(path).name, "pdf", title, len(pages), "", path, 1, sha256)
         read = [(Page(number, text), _chunks(number, text)) for number, text in enumerate(pages, start=1)]
-        add_document(catalog, info, FileStamp(path, 1, 1, 1, 1), read, reader_version=1)
+        catalog.documents.add(info, FileStamp(path, 1, 1, 1, 1), read, reader_version=1)
         ids[path] = info.doc_id
     return ids
 
 
 def embed(catalog: Catalog, encoder: TextEncoder) -> None:
-    chunk_vectors.set_encoder(catalog, encoder.name, encoder.dim)
-    page_vectors.set_encoder(catalog, f"regions:{encoder.name}", encoder.dim)
-    waiting = list(chunk_vectors.pending_chunks(catalog))
+    catalog.chunks.set_encoder(encoder.name, encoder.dim)
+    catalog.visual.set_encoder(f"regions:{encoder.name}", encoder.dim)
+    waiting = list(catalog.chunks.pending())
     if waiting:
         matrix = encoder.embed([chunk.text for chunk in waiting])
-        chunk_vectors.write_vectors(catalog, [chunk.chunk_id for chunk in waiting], matrix)
-    ledger.close_ledger(catalog)
+        catalog.chunks.write([chunk.chunk_id for chunk in waiting], matrix)
+    catalog.ledger.close()
 
 
 def _chunks(page: int, text: str) -> list[Chunk]:

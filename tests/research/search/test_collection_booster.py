@@ -12,7 +12,7 @@ from research.index import Index
 from research.models import SearchResults
 from research.settings import Settings
 from research.store import Catalog
-from research.store.vectors import writer
+from research.store import publish as writer
 
 HARBOUR = [
     "The harbour handbook",

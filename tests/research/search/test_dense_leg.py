@@ -11,9 +11,8 @@ from research.encoders.base import ALIASES
 from research.errors import CtxError
 from research.models import Question
 from research.search.vector_legs import DenseLeg, QuestionEncoder, VisualLeg
-from research.store import Catalog, ChromaClient, chunk_vectors, generations, get_pages, page_ids_of
-from research.store.catalog.document_writes import remove_document
-from research.store.vectors import writer
+from research.store import Catalog, ChromaClient, generations
+from research.store import publish as writer
 from tests.research.store.index_making import vectors_after
 
 QUESTIONS = ["parental leave", "How do I reset the controller?", "net profit 2024", "cooling at night", "zebra"]
@@ -30,7 +29,7 @@ def _visual(client: ChromaClient, encoder: TextEncoder | None = None) -> VisualL
 
 def _names(client: ChromaClient, leg: DenseLeg, question: str) -> list[str]:
     hits = find(leg, client.catalog, question, 10)
-    pages = get_pages(client.catalog, list(hits))
+    pages = client.catalog.pages.get_many(list(hits))
     return [pages[page_id].filename for page_id in hits]
 
 
@@ -67,12 +66,12 @@ def test_a_removed_document_never_comes_back(catalog: Catalog, encoder: TextEnco
     ids = add(catalog, {"/d/boats.pdf": ["Boats in the harbour"], "/d/bread.pdf": ["Baking bread at home"]})
     embed(catalog, encoder)
     writer.publish(catalog)
-    remove_document(catalog, ids["/d/boats.pdf"])
+    catalog.documents.remove(ids["/d/boats.pdf"])
     with ChromaClient(catalog.paths.root) as client:
         assert client.text_collection.count() == 2, "Chroma still holds it"
         assert _names(client, _dense(client, encoder), "boats") == ["bread.pdf"]
         hits = find(_visual(client, encoder), client.catalog, "boats", 10)
-        assert {page.filename for page in get_pages(client.catalog, list(hits)).values()} <= {"bread.pdf"}
+        assert {page.filename for page in client.catalog.pages.get_many(list(hits)).values()} <= {"bread.pdf"}
 
 
 def test_the_visual_leg_scores_pages_alike_by_search_and_by_hand(samples: ChromaClient, encoder: TextEncoder) -> None:
@@ -106,7 +105,7 @@ def test_an_index_filled_anew_is_asked_with_its_new_encoder(catalog: Catalog, en
         questions = QuestionEncoder()
         first = questions.encoder(client.catalog)
         assert questions.encoder(client.catalog) is first
-        chunk_vectors.set_encoder(catalog, ALIASES[-1], encoder.dim)
+        catalog.chunks.set_encoder(ALIASES[-1], encoder.dim)
         assert questions.encoder(client.catalog) is not first
 
 
@@ -117,4 +116,4 @@ def test_an_index_of_blank_pages_has_no_dense_hits(catalog: Catalog, encoder: Te
     with ChromaClient(catalog.paths.root) as client:
         leg = _dense(client, encoder)
         assert find(leg, client.catalog, "boats", 10) == {}
-        assert score(leg, client.catalog, "boats", sorted(page_ids_of(client.catalog, ids.values()))) == {}
+        assert score(leg, client.catalog, "boats", sorted(client.catalog.pages.ids_of(ids.values()))) == {}

@@ -12,7 +12,7 @@ from research.index import Index
 from research.models import Question
 from research.search.document_parts import DocumentPartsBooster
 from research.search.legs import Boosted, Ranked
-from research.store import Catalog, get_pages, page_ids_of
+from research.store import Catalog
 
 LONG = "Words of the introduction that fill a page with text. " * 25
 
@@ -50,7 +50,7 @@ def filled(catalog: Catalog) -> Catalog:
 def ranking(catalog: Catalog) -> list[Ranked]:
     """All pages, in the order of their numbers, each a little worse than the one before."""
     documents = [row[0] for row in catalog.connection.execute("SELECT doc_id FROM documents")]
-    pages = get_pages(catalog, sorted(page_ids_of(catalog, documents)))
+    pages = catalog.pages.get_many(sorted(catalog.pages.ids_of(documents)))
     return [Ranked(page_id, page.doc_id, 0.5 - place / 1000) for place, (page_id, page) in enumerate(pages.items())]
 
 
@@ -63,7 +63,7 @@ def boosted(catalog: Catalog, question: str, ranked: Sequence[Ranked] | None = N
 def moved(catalog: Catalog, question: str) -> list[tuple[str, int]]:
     """The pages that were lifted, in their order."""
     found = boosted(catalog, question)
-    stored = get_pages(catalog, [page.page_id for page in found.ranked])
+    stored = catalog.pages.get_many([page.page_id for page in found.ranked])
     lifted = [page.page_id for page in found.ranked if page.page_id in found.pages]
     assert [page.page_id for page in found.ranked[: len(lifted)]] == lifted, "they come first"
     return [(stored[page_id].filename, stored[page_id].page) for page_id in lifted]
@@ -131,7 +131,7 @@ def test_other_questions_are_left_alone(filled: Catalog, question: str) -> None:
 
 
 def test_a_name_alone_brings_the_title_page(filled: Catalog) -> None:
-    paper = get_pages(filled, [page.page_id for page in boosted(filled, "what is HERON?").ranked[:1]])
+    paper = filled.pages.get_many([page.page_id for page in boosted(filled, "what is HERON?").ranked[:1]])
     assert [(page.filename, page.page) for page in paper.values()] == [("2207.01934.pdf", 1)]
 
 
@@ -140,7 +140,7 @@ def test_a_name_alone_leaves_a_bare_cover_behind_what_answers(catalog: Catalog) 
     before = list(reversed(ranking(catalog)))
     after = boosted(catalog, "zephyrine", before)
     [cover] = after.pages
-    assert get_pages(catalog, [cover])[cover].page == 1
+    assert catalog.pages.get_many([cover])[cover].page == 1
     assert (after.ranked[2].page_id, list(after.ranked[:2])) == (cover, before[:2])
 
 

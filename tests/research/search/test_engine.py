@@ -14,10 +14,8 @@ from small_index import add, embed
 from research.contract import SearchEngine
 from research.encoders import TextEncoder
 from research.errors import UsageError
-from research.store import Catalog, ChromaClient, IndexPaths, chunk_vectors
-from research.store.catalog.document_names import find_documents
-from research.store.catalog.document_writes import remove_document
-from research.store.vectors import writer
+from research.store import Catalog, ChromaClient, IndexPaths
+from research.store import publish as writer
 
 QUESTIONS = [
     json.loads(line)
@@ -71,7 +69,7 @@ def test_an_unknown_mode_is_refused(samples: ChromaClient) -> None:
 
 def test_documents_restrict_the_answer(samples: ChromaClient) -> None:
     engine = SearchEngine(samples)
-    [manual] = find_documents(samples.catalog, "brindle*")
+    [manual] = samples.catalog.names.find("brindle*")
     outcome = engine.run("parental leave", 100, documents=[manual.doc_id])
     assert {found.page.filename for found in outcome.found} == {manual.filename}
     assert engine.run("parental leave", 5, documents=[]).found == []
@@ -83,7 +81,7 @@ def test_a_restricted_search_scores_as_an_open_one(samples: ChromaClient) -> Non
     everything = {
         (f.page.doc_id, f.page.page): f.score for f in engine.run("parental leave in the handbook", 100).found
     }
-    [book] = find_documents(samples.catalog, "saltmarsh-handbook-2025")
+    [book] = samples.catalog.names.find("saltmarsh-handbook-2025")
     inside = engine.run("parental leave in the handbook", 100, documents=[book.doc_id]).found
     for found in inside:
         assert found.score == pytest.approx(everything[found.page.doc_id, found.page.page], abs=1e-3)
@@ -93,7 +91,7 @@ def test_a_failed_leg_is_told_and_the_rest_answers(sample_index: Path, tmp_path:
     copy = tmp_path / "index"
     shutil.copytree(sample_index, copy)
     with Catalog(IndexPaths(copy), writable=True) as catalog:
-        catalog.set_meta("text_encoder", "")  # as if it had been lost
+        catalog.write_meta({"text_encoder": ""})  # as if it had been lost
     with ChromaClient(copy) as client:
         outcome = SearchEngine(client).run("parental leave", 5)
         legs = {leg.name: leg for leg in outcome.coverage.legs}
@@ -134,8 +132,8 @@ def test_coverage_counts_what_cannot_be_seen(catalog: Catalog, encoder: TextEnco
     add(catalog, {"/d/boats.pdf": ["Boats in the harbour", "", "More boats"]})
     embed(catalog, encoder)
     add(catalog, {"/d/bread.pdf": ["Baking bread\n\nWith salt", ""]})
-    waiting = list(chunk_vectors.pending_chunks(catalog))
-    chunk_vectors.write_vectors(catalog, [waiting[0].chunk_id], encoder.embed([waiting[0].text]))
+    waiting = list(catalog.chunks.pending())
+    catalog.chunks.write([waiting[0].chunk_id], encoder.embed([waiting[0].text]))
     with ChromaClient(catalog.paths.root) as client:
         outcome = SearchEngine(client, encoder=encoder).run("boats", 5)
         coverage = outcome.coverage
@@ -172,7 +170,7 @@ def test_an_open_client_sees_what_was_published_since(catalog: Catalog, encoder:
     with ChromaClient(catalog.paths.root) as client:
         engine = SearchEngine(client, encoder=encoder)
         assert client.generation() == first
-        remove_document(catalog, ids["/d/bread.pdf"])
+        catalog.documents.remove(ids["/d/bread.pdf"])
         second = writer.publish(catalog)
         assert client.generation() == second
         assert len(engine.run("boats", 5, "dense").found) == 1
@@ -198,7 +196,7 @@ def test_collections_that_went_away_under_an_open_client(catalog: Catalog, encod
 
 
 def test_a_document_s_whole_markdown(samples: ChromaClient) -> None:
-    [manual] = find_documents(samples.catalog, "brindle*")
+    [manual] = samples.catalog.names.find("brindle*")
     markdown = asyncio.run(samples.get_document_markdown(manual.doc_id))
     assert markdown is not None
     assert markdown.count("\f") == manual.num_pages - 1

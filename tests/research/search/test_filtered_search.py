@@ -21,7 +21,7 @@ from research.search.legs import Found
 from research.search.rewriters import Rewriters
 from research.settings import REWRITERS
 from research.sources.documents import MODES
-from research.store import Catalog, select, totals
+from research.store import Catalog
 
 QUESTIONS = [
     json.loads(line)["query"]
@@ -41,10 +41,10 @@ def found(index: Index, text: str, mode: str, filters: Filters | None) -> list[F
     with index.catalog.snapshot() as reader:
         question = Question(text, mode=mode)
         if filters is not None:
-            scope = select(reader, [filters])
+            scope = reader.names.scope([filters])
             ids = None if scope.documents is None else tuple(sorted(scope.documents))
             question = Question(text, mode=mode, documents=ids, pages=scope.pages)
-        return index.source.engine.run(reader, question, totals(reader).pages).found
+        return index.source.engine.run(reader, question, reader.pages.totals().pages).found
 
 
 def some_filters(names: list[str], chance: random.Random) -> Filters:
@@ -72,7 +72,7 @@ def test_what_is_left_stands_as_it_stood(
             filters = some_filters(names, chance)
             with monkeypatch.context() as patch, index.catalog.snapshot() as reader:
                 patch.setattr(engine, "_MOST_SCORED", scored_at_most)
-                kept = select(reader, [filters]).keep(reader, [f.page.page_id for f in everything])
+                kept = reader.names.scope([filters]).keep(reader, [f.page.page_id for f in everything])
                 inside = found(index, text, mode, filters)
             wanted = [f for f in everything if f.page.page_id in kept]
             assert_same(wanted, inside, f"{mode}: {text!r} within {filters}")
@@ -120,7 +120,7 @@ def test_a_context_stays_inside(index: Index) -> None:
         filters = some_filters(names, chance)
         context = index.ask(chance.choice(QUESTIONS), filters=filters, max_tokens=budget)
         with index.catalog.snapshot() as reader:
-            scope = select(reader, [filters])
+            scope = reader.names.scope([filters])
         for source in (*context.sources, *context.dropped):
             assert scope.documents is None or source.doc_id in scope.documents
             assert any(first <= source.page <= last for first, last in scope.pages or ((1, source.page),))

@@ -17,7 +17,7 @@ from research.models import Question, Rewrite
 from research.search.legs import Ranked, Reranking
 from research.search.rewriters import FINANCE_HINTS, MOST_BYTES, TABLE, Rewriters, matches, read_table
 from research.store import Catalog, ChromaClient
-from research.store.vectors import writer
+from research.store import publish as writer
 
 BUILT_IN = read_table(TABLE)
 REPORT = [

@@ -8,8 +8,7 @@ import pytest
 from research.encoders import TextEncoder
 from research.errors import CtxError
 from research.search.items import FoundItems, ItemSearch
-from research.store import Catalog, NewItem, Reader, item_vectors
-from research.store.catalog import item_writes
+from research.store import Catalog, NewItem, Reader
 
 TIME = "2026-01-01T00:00:00+00:00"
 CODE = {
@@ -24,7 +23,7 @@ def put(catalog: Catalog, texts: dict[str, str], kind: str = "code", parent: str
         NewItem(key, key, text, TIME, {"name": key, "long": len(text) > 50, "number": number})
         for number, (key, text) in enumerate(texts.items())
     ]
-    item_writes.put_items(catalog, kind, parent, "1", items)
+    catalog.items.put(kind, parent, "1", items)
 
 
 def keys(found: FoundItems) -> list[str]:
@@ -72,7 +71,7 @@ def test_it_follows_what_is_written(catalog: Catalog, search: ItemSearch, encode
         first = search.find(reader, "close", 9)
     assert first.searched == 3
     assert first.fresh is not None
-    item_writes.write_item_vectors(catalog, encoder.name, first.fresh.numbers, first.fresh.vectors)
+    catalog.items.write_vectors(encoder.name, first.fresh.numbers, first.fresh.vectors)
     put(catalog, {**CODE, "close": "def close(self): nothing", "stop_clock": "def stop_clock(): clock.halt()"})
     put(catalog, {"other": "of another parent"}, parent="/b")
     with catalog.snapshot() as reader:
@@ -80,7 +79,7 @@ def test_it_follows_what_is_written(catalog: Catalog, search: ItemSearch, encode
         assert keys(again)[0] == "stop_clock"
         assert again.fresh is not None
         assert len(again.fresh.numbers) == 3, "what stayed is not embedded again"
-    item_writes.remove_parents(catalog, "code", ["/a"])
+    catalog.items.remove_parents("code", ["/a"])
     with catalog.snapshot() as reader:
         assert keys(search.find(reader, "close halt another parent", 9)) == ["other"]
 
@@ -113,8 +112,8 @@ def test_a_long_item_is_found_by_its_last_part(catalog: Catalog, search: ItemSea
         found = search.find(reader, "anything", 2)
     assert found.fresh is not None
     assert found.fresh.vectors.shape == (len(found.fresh.numbers), encoder.dim)
-    item_writes.write_item_vectors(catalog, encoder.name, found.fresh.numbers, found.fresh.vectors)
-    assert item_vectors(catalog, "code", encoder.name)[0] == list(found.fresh.numbers)
+    catalog.items.write_vectors(encoder.name, found.fresh.numbers, found.fresh.vectors)
+    assert catalog.items.vectors("code", encoder.name)[0] == list(found.fresh.numbers)
 
 
 def _no_encoder(reader: Reader) -> TextEncoder:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from small_index import add, find, score
 
 from research.search.legs import Hits, LexicalLeg
-from research.store import Catalog, ChromaClient, get_pages
+from research.store import Catalog, ChromaClient
 from tests.pace import draws
 
 DOCUMENTS = {
@@ -28,7 +28,7 @@ def filled(catalog: Catalog) -> Catalog:
 
 
 def _pages(catalog: Catalog, hits: Hits) -> dict[tuple[str, int], float]:
-    stored = get_pages(catalog, list(hits))
+    stored = catalog.pages.get_many(list(hits))
     return {(stored[page_id].filename, stored[page_id].page): hit.score for page_id, hit in hits.items()}
 
 

@@ -16,7 +16,7 @@ from research.search.legs import Ranked
 from research.search.names import naming
 from research.search.rewriters import Rewriters
 from research.store import Catalog, ChromaClient
-from research.store.vectors import writer
+from research.store import publish as writer
 
 FILMS = ["Net income of the year was 122 million.", "Streaming members grew, and content was bought."]
 HEALTH = ["The health plan covers the dentist.", "Of health and of sport."]
@@ -142,8 +142,8 @@ from research.models import Question
 from research.search.rewriters import Rewriters
 from research.settings import REWRITERS
 ALL = Rewriters(REWRITERS)
-from research.store.catalog.catalog import Catalog
-from research.store.files.paths import IndexPaths
+from research.store.catalog import Catalog
+from research.store.paths import IndexPaths
 catalog = Catalog(IndexPaths(Path({str(names.paths.root)!r})))
 assert ALL.before("Who bought content in 2015?", catalog) == ("Who bought content in 2015?", [])
 assert ALL.rerankings(Question("Who bought content in 2015?"), [], catalog, []) == []

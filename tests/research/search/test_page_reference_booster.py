@@ -10,7 +10,7 @@ from small_index import add, embed, open_catalog
 from research.contract import SearchEngine
 from research.encoders import TextEncoder
 from research.store import ChromaClient
-from research.store.vectors import writer
+from research.store import publish as writer
 
 BEES = [
     "Keeping bees for beginners, a short guide to the hive.",

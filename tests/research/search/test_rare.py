@@ -12,7 +12,7 @@ from small_index import add, embed, find, open_catalog
 from research.contract import SearchEngine
 from research.encoders import TextEncoder
 from research.search.legs import LexicalLeg, floors
-from research.store import Catalog, ChromaClient, Floors, analyze, term_statistics
+from research.store import Catalog, ChromaClient, Floors, analyze
 from tests.pace import draws
 
 CAPTIONS = (
@@ -48,7 +48,7 @@ def _names(engine: SearchEngine, question: str, mode: str = "hybrid") -> list[st
 
 
 def _floors(catalog: Catalog, question: str) -> Floors:
-    return floors(catalog, question, term_statistics(catalog, analyze(question)))
+    return floors(catalog, question, catalog.words.statistics(analyze(question)))
 
 
 @pytest.mark.parametrize("question", ["{}", "Where is {} mentioned?", "{} page", "{} of the society"])

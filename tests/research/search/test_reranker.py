@@ -23,8 +23,7 @@ from research.search.legs import Chosen, Ranked
 from research.search.reranker import DEPTH, CrossEncoderReranker, PageReranker, describe, find, load_reranker
 from research.search.vector_legs import DenseLeg, QuestionEncoder, VisualLeg
 from research.settings import Settings
-from research.store import page_ids_at
-from research.store.vectors import writer
+from research.store import publish as writer
 from tests.conftest import built_once
 from tests.research.encoders.test_unsafe_models import evil_code, evil_pickle
 from tests.research.encoders.tiny_text import edit_json, make_tiny_cross
@@ -217,7 +216,7 @@ def test_a_page_without_text_keeps_its_place(index: Path, server: Served, encode
         with opened.catalog.snapshot() as reader:
             [empty] = [info.doc_id for info in opened.documents.list("empty.pdf")]
             [part] = [info.doc_id for info in opened.documents.list("part1.pdf")]
-            ids = page_ids_at(reader, [f"{part}:1", f"{empty}:1", f"{part}:2", f"{part}:3"])
+            ids = reader.pages.ids_at([f"{part}:1", f"{empty}:1", f"{part}:2", f"{part}:3"])
             ranked = [Ranked(page_id, "", 1.0 / place) for place, page_id in enumerate(ids, start=1)]
             found = reranker.rerank(reader, Question(QUESTION), ranked, Chosen())
             assert found.ranked[1] == ranked[1]

@@ -27,7 +27,7 @@ from research.service.service import Limits, ServeOptions, Service
 from research.service.uploads import Uploads, ingest_router
 from research.settings import Settings
 from research.store import IndexPaths
-from research.store import uploads as stored
+from research.store import files as stored
 from tests.conftest import write_pdf
 from tests.research.service.serving_app import OWNER, events, wait_for
 from tests.soak.running import PATIENCE

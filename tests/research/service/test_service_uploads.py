@@ -23,8 +23,8 @@ from research.service.jobs import Job, JobRunner
 from research.service.service import Limits
 from research.service.uploads import NAMELESS, Uploads, safe_name
 from research.settings import Settings
-from research.store import Catalog, IndexPaths, Upload, all_documents, plan_removal, remove
-from research.store import uploads as stored
+from research.store import Catalog, IndexPaths, Upload, plan_removal, remove
+from research.store import files as stored
 from tests.conftest import write_pdf
 from tests.research.service.serving_app import wait_for
 from tests.soak.running import PATIENCE
@@ -238,7 +238,7 @@ class Served:
 
 def names(paths: IndexPaths) -> list[str]:
     with Catalog(paths) as catalog:
-        return sorted(document.filename for document in all_documents(catalog))
+        return sorted(document.filename for document in catalog.documents.all())
 
 
 @pytest.fixture

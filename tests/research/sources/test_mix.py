@@ -17,7 +17,7 @@ from research.errors import InvalidContextTypeError, NothingFoundError
 from research.index import Index
 from research.models import Confidence, Coverage, Item, Passage, Question, Ref, SourceItem
 from research.sources.mix import Mix, dressed, types_of
-from research.store import IndexPaths, numbers_without_vectors
+from research.store import IndexPaths
 
 ASKED = "why do uploads stop and are parts sent again"
 ALL = ("documents", "memories", "code", "experiences", "values", "commits")
@@ -136,7 +136,7 @@ def test_vectors_that_a_question_made_are_kept(tmp_path: Path) -> None:
         index.experiences.start(*told, outcome="falsified", outcome_result="It was not")
         index.ask("logs", types=["memories", "experiences"])
         with index.catalog.snapshot() as reader:
-            assert numbers_without_vectors(reader, "experience", MiniLMEncoder().name) == []
+            assert reader.items.without_vectors("experience", MiniLMEncoder().name) == []
         assert index.memories.maintain(seconds=0.0) == 0
 
 

@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 
 from research.encoders import pack
 from research.records import Line
-from research.store.catalog import page_vectors
-from research.store.catalog.document_writes import mark_drawn
-from research.store.catalog.page_vectors import PageBlobs
-from research.store.files.paths import IndexPaths, image_name, thumbnail_name
-from research.store.upkeep.backup import CATALOG, MANIFEST, backup
-from research.store.vectors import writer
+from research.store import publish as writer
+from research.store import vectors as page_vectors
+from research.store.archive import CATALOG, MANIFEST, backup
+from research.store.paths import IndexPaths, image_name, thumbnail_name
+from research.store.vectors import PageBlobs
 
 Change = Callable[["Parts"], None]
 
@@ -62,11 +61,11 @@ def make_whole(folder: Path) -> Whole:
     place.mkdir(parents=True)
     (place / image_name(1)).write_bytes(JPEG)
     (place / thumbnail_name(1)).write_bytes(WEBP)
-    mark_drawn(catalog, info.doc_id, [1], published=0)
+    catalog.documents.mark_drawn(info.doc_id, [1], published=0)
     with catalog.transaction() as connection:
         lines = [Line("a [walrus]", (0.1, 0.1, 0.5, 0.2)), Line("ice", (0, 0, 1, 1))]
-        page_vectors.write_lines(connection, 1, page_vectors.pack_lines(lines))
-    page_vectors.write(catalog, [PageBlobs(1, b"", b"", b"", pack(unit_rows(2)))])
+        connection.visual.write_lines(1, page_vectors.pack_lines(lines))
+    catalog.visual.write([PageBlobs(1, b"", b"", b"", pack(unit_rows(2)))])
     writer.publish(catalog)
     catalog.close()
     backup(made.paths, folder / "backup.zip")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from research.store.catalog import items
-from research.store.catalog.item_writes import ParentItems, drop_experiences, put_parents, values_of_nobody
-from research.store.catalog.items import NewItem
+from research.store.item_writes import ParentItems
+from research.store.items import NewItem
 
 TIME = "2026-01-01T00:00:00+00:00"
 
@@ -17,7 +16,7 @@ def experience(catalog: Any) -> object:
         ParentItems(name, "1", [NewItem(f"{name}#full", "", f"lesson of {name}", TIME, {"axis": "full"})], before="")
         for name in "abcde"
     ]
-    written = [put_parents(catalog, "experience", told), put_parents(catalog, "experience", told)]
+    written = [catalog.items.put_parents("experience", told), catalog.items.put_parents("experience", told)]
     values = [
         NewItem(key, "", f"lesson of {quoted}", TIME, {"experience": quoted, "members": members, "cluster_size": 4})
         for key, quoted, members in (("v1", "a", list("abcd")), ("v2", "b", list("abcd")))
@@ -26,10 +25,10 @@ def experience(catalog: Any) -> object:
         ParentItems("full", "1", values, needs={"experience": list("abcd")}),
         ParentItems("surprise", "1", [], needs={"experience": ["nobody"]}),
     ]
-    written.append(put_parents(catalog, "value", parents))
+    written.append(catalog.items.put_parents("value", parents))
     with catalog.transaction() as connection:
-        gone = drop_experiences(connection, ["a", "nobody"])
+        gone = connection.items.drop_experiences(["a", "nobody"])
     catalog.connection.execute("DELETE FROM item_parents WHERE kind = 'experience' AND parent = 'b'")
-    strangers = values_of_nobody(catalog.connection)
-    left = [each for kind in ("experience", "value") for each in items.list_items(catalog, kind)]
-    return written, gone, strangers, left, [each.parent for each in items.item_parents(catalog, "experience")]
+    strangers = catalog.items.values_of_nobody()
+    left = [each for kind in ("experience", "value") for each in catalog.items.all(kind)]
+    return written, gone, strangers, left, [each.parent for each in catalog.items.parents("experience")]

@@ -10,13 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from research.records import Chunk, DocumentInfo, Page
-from research.store.catalog import chunk_vectors, ledger, page_vectors
-from research.store.catalog.catalog import Catalog
-from research.store.catalog.document_writes import add_document
-from research.store.catalog.documents import FileStamp
-from research.store.catalog.reader import Reader
-from research.store.files.paths import IndexPaths
-from research.store.vectors.index import VectorIndex
+from research.store.catalog import Catalog
+from research.store.documents import FileStamp
+from research.store.nearest import VectorIndex
+from research.store.paths import IndexPaths
+from research.store.reader import Reader
 
 ENCODER = "made-up"
 DIM = 8
@@ -40,18 +38,18 @@ class Making:
             sha256[:16], name, "pdf", "A title", len(pages), "2026-01-01T00:00:00+00:00", path, 1, sha256
         )
         read = [(Page(number, text), chunks_of(number, text)) for number, text in enumerate(pages, start=1)]
-        add_document(self.catalog, info, stamp(path), read, reader_version=version)
+        self.catalog.documents.add(info, stamp(path), read, reader_version=version)
         return info
 
     def embed(self, dim: int = DIM, encoder: str = ENCODER) -> None:
         """Give every chunk without one a made-up unit vector."""
-        chunk_vectors.set_encoder(self.catalog, encoder, dim)
-        page_vectors.set_encoder(self.catalog, f"regions:{encoder}", dim)
-        waiting = [chunk.chunk_id for chunk in chunk_vectors.pending_chunks(self.catalog)]
+        self.catalog.chunks.set_encoder(encoder, dim)
+        self.catalog.visual.set_encoder(f"regions:{encoder}", dim)
+        waiting = [chunk.chunk_id for chunk in self.catalog.chunks.pending()]
         matrix = self._random.standard_normal((len(waiting), dim)).astype(np.float32)
         if waiting:
-            chunk_vectors.write_vectors(self.catalog, waiting, matrix / np.linalg.norm(matrix, axis=1, keepdims=True))
-        ledger.close_ledger(self.catalog)
+            self.catalog.chunks.write(waiting, matrix / np.linalg.norm(matrix, axis=1, keepdims=True))
+        self.catalog.ledger.close()
 
     def count(self, table: str) -> int:
         return int(self.catalog.connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0])

@@ -6,10 +6,9 @@ import hashlib
 from typing import Any
 
 from research.memories import Outcome
-from research.store.catalog import memory_writes
-from research.store.catalog.catalog import Catalog
-from research.store.catalog.memories import words_of
-from research.store.catalog.memory_writes import Told
+from research.store.catalog import Catalog
+from research.store.memories import words_of
+from research.store.memory_writes import Told
 
 TIME = "2026-01-01T00:00:00.000000+00:00"
 
@@ -39,4 +38,4 @@ def told(text: str, **given: Any) -> Told:
 
 def tell(catalog: Catalog, tenant: str, *memories: Told) -> list[tuple[int, Outcome]]:
     with catalog.short_write() as connection:
-        return memory_writes.tell(connection, tenant, memories)
+        return connection.memories.tell(tenant, memories)

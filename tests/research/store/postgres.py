@@ -21,9 +21,9 @@ from typing import Any
 
 import psycopg
 
-from research.store.catalog.catalog import schema_statements
-from research.store.catalog.reader import NO_MASKS, write_meta
-from research.store.files.paths import IndexPaths
+from research.store.catalog import schema_statements
+from research.store.paths import IndexPaths
+from research.store.reader import Writer
 
 # What full text is to the statements that are not its own: a table that has a page's words or has not.
 _FULL_TEXT = "CREATE TABLE page_words (rowid BIGINT PRIMARY KEY, body TEXT NOT NULL, section TEXT NOT NULL)"
@@ -98,15 +98,14 @@ def _wait_for(server: subprocess.Popen[bytes], address: str, log: Path) -> None:
             return
 
 
-class PostgresCatalog:
+class PostgresCatalog(Writer):
     """The part of `Catalog` that the store's functions use."""
-
-    masks = NO_MASKS
 
     def __init__(self, address: str, paths: IndexPaths) -> None:
         self.paths = paths
         self._connection = psycopg.connect(address, autocommit=True)
         self.connection = _Connection(self._connection)
+        self.connection.paths = paths
         for statement in (*_statements(), _FULL_TEXT, _ITEM_WORDS):
             self._connection.execute(statement.encode())
 
@@ -115,32 +114,37 @@ class PostgresCatalog:
         with self._connection.transaction():
             yield self.connection
 
-    short_write = transaction
+    def short_write(self, *, erase: bool = False) -> Any:
+        assert not erase or self.paths
+        return self.transaction()
 
     @contextmanager
     def snapshot(self) -> Iterator[PostgresCatalog]:
         yield self
 
-    def meta(self, key: str, default: str = "") -> str:
-        row = self.connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-        return default if row is None else str(row[0])
+    def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> _Rows:
+        return self.connection.execute(sql, parameters)
 
-    def set_meta(self, key: str, value: str) -> None:
-        write_meta(self.connection, {key: value})  # type: ignore[arg-type]
-
-    def count_cache(self) -> dict[object, Any]:
-        return {}
+    def executemany(self, sql: str, parameters: Iterable[Sequence[Any]], /) -> None:
+        self.connection.executemany(sql, parameters)
 
     def close(self) -> None:
         self._connection.close()
 
 
-class _Connection:
+class _Connection(Writer):
     """Speaks as sqlite3 does, and remembers what it was asked."""
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
         self._connection = connection
         self.statements: list[str] = []
+
+    @contextmanager
+    def transaction(self) -> Iterator[_Connection]:
+        yield self
+
+    def short_write(self, *, erase: bool = False) -> Any:
+        return self.transaction()
 
     def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> _Rows:
         self.statements.append(sql)

@@ -6,13 +6,10 @@ import pytest
 from index_making import Making
 
 from research.index import Index
-from research.store.catalog.catalog import Catalog
-from research.store.catalog.pages import totals
-from research.store.files.paths import write_lock
-from research.store.fulltext import analyzer
-from research.store.fulltext.rebuild import fulltext_disagrees, update_if_outdated
-from research.store.fulltext.search import find_words, is_outdated, name_matches, term_statistics
-from research.store.upkeep import integrity
+from research.store import analyzer, integrity
+from research.store.catalog import Catalog
+from research.store.fulltext import fulltext_disagrees, update_if_outdated
+from research.store.paths import write_lock
 
 
 def _new_rules(patch: pytest.MonkeyPatch) -> None:
@@ -30,29 +27,29 @@ def old(making: Making) -> Making:
 
 
 def _pages(catalog: Catalog, word: str) -> int:
-    return len(find_words(catalog, term_statistics(catalog, [word]), limit=1000))
+    return len(catalog.words.find(catalog.words.statistics([word]), limit=1000))
 
 
 def test_a_new_index_is_current(making: Making) -> None:
-    assert not is_outdated(making.catalog)
+    assert not making.catalog.words.is_outdated()
     making.add("a.pdf", ["one"])
-    assert not is_outdated(making.catalog)
+    assert not making.catalog.words.is_outdated()
 
 
 def test_a_reader_that_may_write_updates_at_once(old: Making, monkeypatch: pytest.MonkeyPatch) -> None:
     with Catalog(old.paths) as catalog:
-        assert not is_outdated(catalog)
-        assert totals(catalog).pages_without_text == 2
+        assert not catalog.words.is_outdated()
+        assert catalog.pages.totals().pages_without_text == 2
         _new_rules(monkeypatch)
-        assert is_outdated(catalog)
+        assert catalog.words.is_outdated()
         assert _pages(catalog, "who") == 0
-        assert name_matches(catalog, ["who"]) == {}
+        assert catalog.words.name_matches(["who"]) == {}
         assert update_if_outdated(catalog)
-        assert not is_outdated(catalog)
+        assert not catalog.words.is_outdated()
         assert _pages(catalog, "who") == 1
         assert _pages(catalog, "seal") == 500
-        assert len(name_matches(catalog, ["who"])) == 1
-        assert totals(catalog).pages_without_text == 0
+        assert len(catalog.words.name_matches(["who"])) == 1
+        assert catalog.pages.totals().pages_without_text == 0
         assert not fulltext_disagrees(catalog)
         assert not update_if_outdated(catalog), "there is nothing left to do"
 
@@ -60,7 +57,7 @@ def test_a_reader_that_may_write_updates_at_once(old: Making, monkeypatch: pytes
 def test_whoever_opens_for_writing_updates(old: Making, monkeypatch: pytest.MonkeyPatch) -> None:
     _new_rules(monkeypatch)
     with Catalog(old.paths, writable=True) as catalog:
-        assert not is_outdated(catalog)
+        assert not catalog.words.is_outdated()
         assert _pages(catalog, "who") == 1
 
 
@@ -69,14 +66,14 @@ def test_another_stemmer_is_another_version(old: Making, monkeypatch: pytest.Mon
         import Stemmer
 
         monkeypatch.setattr(Stemmer, "version", lambda: "9.9.9")
-        assert is_outdated(catalog)
+        assert catalog.words.is_outdated()
 
 
 def test_a_reader_that_may_not_answers_and_tells(old: Making, monkeypatch: pytest.MonkeyPatch) -> None:
     _new_rules(monkeypatch)
     with write_lock(old.paths), Index.open(old.paths.root) as index:
         index.prepare()
-        assert is_outdated(index.catalog), "somebody else is writing"
+        assert index.catalog.words.is_outdated(), "somebody else is writing"
         outcome = index.rank("seal", mode="lexical")
         assert len(outcome.found) == 10
         assert any("ctx doctor --fix" in note for note in outcome.coverage.notes)
@@ -84,7 +81,7 @@ def test_a_reader_that_may_not_answers_and_tells(old: Making, monkeypatch: pytes
         assert problems == ["full-text search was made by other rules than questions are read by"]
     with Index.open(old.paths.root) as index:
         index.prepare()
-        assert not is_outdated(index.catalog)
+        assert not index.catalog.words.is_outdated()
         assert index.rank("seal", mode="lexical").coverage.notes == []
 
 
@@ -92,10 +89,10 @@ def test_an_index_of_before_is_updated_without_being_written_anew(old: Making) -
     with Catalog(old.paths, writable=True) as catalog:
         catalog.connection.execute("DELETE FROM meta WHERE key = 'analyzer'")
     with Catalog(old.paths) as catalog:
-        assert is_outdated(catalog)
+        assert catalog.words.is_outdated()
         before = catalog.connection.execute("SELECT SUM(length(block)), MAX(id) FROM page_words_data").fetchone()
         assert update_if_outdated(catalog)
-        assert not is_outdated(catalog)
+        assert not catalog.words.is_outdated()
         after = catalog.connection.execute("SELECT SUM(length(block)), MAX(id) FROM page_words_data").fetchone()
         assert tuple(before) == tuple(after), "its words are the same"
         assert _pages(catalog, "seal") == 500
@@ -106,5 +103,5 @@ def test_damaged_full_text_is_left_to_the_doctor(old: Making, monkeypatch: pytes
         catalog.connection.execute("UPDATE page_words_data SET block = x'ff00ff'")
     _new_rules(monkeypatch)
     with Catalog(old.paths, writable=True) as catalog:
-        assert is_outdated(catalog)
+        assert catalog.words.is_outdated()
         assert list(integrity.check_fulltext_words(catalog))

@@ -15,16 +15,14 @@ import pytest
 from index_making import JPEG, WEBP, Making
 
 from research.errors import BusyError, CtxError, IndexUnusableError, NewerIndexError, NothingFoundError, UsageError
-from research.store.catalog.catalog import SCHEMA_VERSION, Catalog
-from research.store.catalog.document_writes import mark_drawn
-from research.store.catalog.documents import all_documents
-from research.store.catalog.ledger import STAGE_IMAGES, unfinished
-from research.store.client import ChromaClient
-from research.store.files.paths import IndexPaths, image_name, thumbnail_name, write_lock
-from research.store.upkeep.backup import CATALOG, MANIFEST, backup
-from research.store.upkeep.doctor import repair
-from research.store.upkeep.restore import restore
-from research.store.vectors import generations
+from research.store import generations
+from research.store.archive import CATALOG, MANIFEST, backup
+from research.store.catalog import SCHEMA_VERSION, Catalog
+from research.store.doctor import repair
+from research.store.ledger import STAGE_IMAGES
+from research.store.nearest import ChromaClient
+from research.store.paths import IndexPaths, image_name, thumbnail_name, write_lock
+from research.store.restoring import restore
 
 
 @pytest.fixture
@@ -37,7 +35,7 @@ def filled(making: Making) -> Making:
     folder.mkdir(parents=True)
     (folder / image_name(1)).write_bytes(JPEG)
     (folder / thumbnail_name(1)).write_bytes(WEBP)
-    mark_drawn(making.catalog, info.doc_id, [1], published=0)
+    making.catalog.documents.mark_drawn(info.doc_id, [1], published=0)
     return making
 
 
@@ -49,7 +47,7 @@ def file(filled: Making, tmp_path: Path) -> Path:
 
 def names(root: Path) -> list[str]:
     with Catalog(IndexPaths(root)) as catalog:
-        return [document.filename for document in all_documents(catalog)]
+        return [document.filename for document in catalog.documents.all()]
 
 
 def test_there_and_back(filled: Making, tmp_path: Path) -> None:
@@ -96,7 +94,7 @@ def test_images_that_are_left_out_or_gone_are_due_again(filled: Making, tmp_path
         with closing(sqlite3.connect(tmp_path / "out" / CATALOG)) as snapshot:
             assert snapshot.execute("SELECT COUNT(*) FROM ledger WHERE stage = ?", (STAGE_IMAGES,)).fetchone()[0] == 1
             assert snapshot.execute("SELECT COUNT(*) FROM pages WHERE image").fetchone()[0] == 0
-    assert unfinished(filled.catalog) == {}, "the live index is as it was"
+    assert filled.catalog.ledger.unfinished() == {}, "the live index is as it was"
 
 
 def test_nothing_is_overwritten_unasked(filled: Making, file: Path, tmp_path: Path) -> None:
@@ -123,9 +121,9 @@ def test_a_filled_index_is_replaced_only_by_force(filled: Making, file: Path) ->
     assert names(filled.paths.root) == before
     with Catalog(filled.paths) as reader:  # one that is in the middle of something sees the old index to its end
         reader.connection.execute("BEGIN")
-        assert len(all_documents(reader)) == 3
+        assert len(reader.documents.all()) == 3
         assert restore(filled.paths, file, force=True).documents == 2
-        assert len(all_documents(reader)) == 3
+        assert len(reader.documents.all()) == 3
     assert names(filled.paths.root) == ["orca.pdf", "walrus.pdf"]
 
 

@@ -16,10 +16,8 @@ import pytest
 from index_making import Making
 
 from research.errors import IndexUnusableError, NothingFoundError
-from research.store.catalog.catalog import SCHEMA_VERSION, Catalog, version_of
-from research.store.catalog.documents import all_documents
-from research.store.catalog.pages import count_pages
-from research.store.files.paths import IndexPaths
+from research.store.catalog import SCHEMA_VERSION, Catalog, version_of
+from research.store.paths import IndexPaths
 
 
 def test_no_index_is_told_with_the_command_that_makes_one(tmp_path: Path) -> None:
@@ -49,7 +47,7 @@ def test_an_empty_file_becomes_a_catalog_even_by_a_reader(tmp_path: Path) -> Non
     paths.catalog.touch()
     with Catalog(paths) as catalog:
         assert version_of(catalog.connection) == SCHEMA_VERSION
-        assert all_documents(catalog) == []
+        assert catalog.documents.all() == []
 
 
 def test_many_may_meet_an_empty_catalog_at_once(tmp_path: Path) -> None:
@@ -139,9 +137,9 @@ def test_ended_threads_leave_no_connections(making: Making) -> None:
 
 def test_a_reader_sees_what_a_writer_adds_later(making: Making) -> None:
     with Catalog(making.paths) as reader:
-        assert all_documents(reader) == []
+        assert reader.documents.all() == []
         making.add("a.pdf", ["one"])
-        assert [document.filename for document in all_documents(reader)] == ["a.pdf"]
+        assert [document.filename for document in reader.documents.all()] == ["a.pdf"]
 
 
 @pytest.fixture
@@ -165,18 +163,17 @@ _READ_AND_WRITE = """
 import os, sys
 from pathlib import Path
 from research.errors import IndexUnusableError
-from research.store.catalog.catalog import SCHEMA_VERSION, Catalog, version_of
-from research.store.catalog.documents import all_documents
-from research.store.files.paths import write_lock
-from research.store.files.paths import IndexPaths
-import filelock, fcntl, encodings.utf_8, logging, research.store.files.marker
+from research.store.catalog import SCHEMA_VERSION, Catalog, version_of
+from research.store.paths import write_lock
+from research.store.paths import IndexPaths
+import filelock, fcntl, encodings.utf_8, logging, research.store.publish, research.store.words
 if os.geteuid() == 0:
     os.setuid(65534)  # permissions mean nothing to root
 paths = IndexPaths(Path(sys.argv[1]))
 with Catalog(paths) as catalog:
-    print([document.filename for document in all_documents(catalog)])
+    print([document.filename for document in catalog.documents.all()])
 try:
-    Catalog(paths, writable=True).set_meta("a", "b")
+    Catalog(paths, writable=True).write_meta({"a": "b"})
 except IndexUnusableError as error:
     print(error.hint)
 try:
@@ -219,19 +216,19 @@ def test_changes_that_cannot_be_read_are_told(making: Making, read_only: Path) -
     assert "the newest changes are still in catalog.sqlite3-wal" in run.stderr
     read_only.chmod(0o755)
     with Catalog(IndexPaths(read_only)) as catalog:
-        assert len(all_documents(catalog)) == 2, "nothing is lost where the folder may be written"
+        assert len(catalog.documents.all()) == 2, "nothing is lost where the folder may be written"
 
 
 def test_counts_are_remembered_only_while_nobody_writes(making: Making) -> None:
     making.add("a.pdf", ["walrus", "seal"])
     with Catalog(making.paths) as reader:
-        assert count_pages(reader) == 2
+        assert reader.pages.count() == 2
         assert reader.count_cache(), "counted once"
         making.add("b.pdf", ["orca"])
-        assert count_pages(reader) == 3, "another connection has written"
-    assert count_pages(making.catalog) == 3
+        assert reader.pages.count() == 3, "another connection has written"
+    assert making.catalog.pages.count() == 3
     with pytest.raises(ZeroDivisionError), making.catalog.transaction() as connection:
         connection.execute("DELETE FROM pages WHERE page = 2")
-        assert count_pages(making.catalog) == 2
+        assert making.catalog.pages.count() == 2
         raise ZeroDivisionError
-    assert count_pages(making.catalog) == 3, "what was counted inside is rolled back, too"
+    assert making.catalog.pages.count() == 3, "what was counted inside is rolled back, too"

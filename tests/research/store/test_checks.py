@@ -12,11 +12,10 @@ import pytest
 from index_making import Making, stamp
 
 from research.records import DocumentInfo, Page
-from research.store.catalog.document_writes import add_document, remove_document
-from research.store.files.paths import write_lock
-from research.store.upkeep.doctor import Check, check_index, repair
-from research.store.upkeep.holdings import status_of
-from research.store.vectors import writer
+from research.store import publish as writer
+from research.store.doctor import Check, check_index, repair
+from research.store.holdings import status_of
+from research.store.paths import write_lock
 
 
 @pytest.fixture
@@ -44,7 +43,7 @@ def test_collections_that_lag(filled: Making) -> None:
     assert (missing.severity, missing.fixable) == ("warning", True)
     writer.publish(filled.catalog)
     assert _checks(filled)["collections"].severity == "ok"
-    remove_document(filled.catalog, filled.add("auk.pdf", ["auk"]).doc_id)
+    filled.catalog.documents.remove(filled.add("auk.pdf", ["auk"]).doc_id)
     filled.catalog.connection.execute("DELETE FROM pages WHERE page = 2")
     lagging = _checks(filled)["collections"]
     assert lagging.severity == "warning"
@@ -72,7 +71,7 @@ def test_a_dangling_link_is_called_what_it_is(filled: Making, tmp_path: Path) ->
 
 
 def test_no_index_at_all(tmp_path: Path) -> None:
-    from research.store.files.paths import IndexPaths
+    from research.store.paths import IndexPaths
 
     [found] = check_index(IndexPaths(tmp_path / "none"))
     assert (found.name, found.severity, found.remedy) == ("index", "warning", "ctx ingest PATH")
@@ -81,8 +80,8 @@ def test_no_index_at_all(tmp_path: Path) -> None:
 _HOLD = """
 import sys
 from pathlib import Path
-from research.store.files.paths import write_lock
-from research.store.files.paths import IndexPaths
+from research.store.paths import write_lock
+from research.store.paths import IndexPaths
 with write_lock(IndexPaths(Path(sys.argv[1]))):
     print("held", flush=True)
     sys.stdin.readline()
@@ -123,7 +122,7 @@ def _add_file(made: Making, path: Path, content: bytes) -> DocumentInfo:
     info = DocumentInfo(
         digest[:16], path.name, "pdf", "", 1, "2026-01-01T00:00:00+00:00", str(path), len(content), digest
     )
-    add_document(made.catalog, info, stamp(str(path), len(content)), [(Page(1, "text"), [])], reader_version=1)
+    made.catalog.documents.add(info, stamp(str(path), len(content)), [(Page(1, "text"), [])], reader_version=1)
     return info
 
 

@@ -15,7 +15,8 @@ import pytest
 from index_making import Making
 
 import research
-from research.store.vectors import generations, writer
+from research.store import generations
+from research.store import publish as writer
 
 _MISSING = 'raise ImportError("there is no core for this platform")\n'
 
@@ -46,10 +47,10 @@ _THREE_QUESTIONS = """
 import json, sys
 from pathlib import Path
 import numpy as np
-from research.store.catalog.catalog import Catalog
-from research.store.files.paths import IndexPaths
-from research.store.vectors.index import VectorIndex, exact_scan
-from research.store.upkeep.doctor import check_index
+from research.store.catalog import Catalog
+from research.store.paths import IndexPaths
+from research.store.nearest import VectorIndex, exact_scan
+from research.store.doctor import check_index
 
 paths = IndexPaths(Path(sys.argv[1]))
 asked = []

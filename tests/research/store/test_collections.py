@@ -16,17 +16,15 @@ import pytest
 from index_making import Making, sync_if_stale
 
 from research.errors import IndexUnusableError
-from research.store.catalog import chunk_vectors, ledger, page_vectors
-from research.store.catalog.catalog import Catalog
-from research.store.catalog.document_writes import mark_drawn, remove_document, rename_document
-from research.store.catalog.documents import FileStamp
-from research.store.client import ChromaClient
-from research.store.files.paths import IndexPaths
-from research.store.upkeep.doctor import check_index
-from research.store.vectors import generations, writer
-from research.store.vectors.chroma import Collections
-from research.store.vectors.generations import TEXT, Generation, IndexState, state_of
-from research.store.vectors.index import VectorIndex, exact_scan
+from research.store import generations
+from research.store import publish as writer
+from research.store.catalog import Catalog
+from research.store.chroma import Collections
+from research.store.doctor import check_index
+from research.store.documents import FileStamp
+from research.store.generations import TEXT, Generation, IndexState, state_of
+from research.store.nearest import ChromaClient, VectorIndex, exact_scan
+from research.store.paths import IndexPaths
 from tests.research.store.index_making import vectors_after
 
 
@@ -113,7 +111,7 @@ def test_what_came_later_is_added_and_what_went_is_pruned(making: Making) -> Non
     assert writer.publish(making.catalog) == one, "nothing to do"
     second = making.add("b.pdf", ["orca"])
     making.embed()
-    remove_document(making.catalog, first.doc_id)
+    making.catalog.documents.remove(first.doc_id)
     state = state_of(making.catalog)
     assert (state.missing, state.surplus) == (1, 3), "a vector; two text records and the difference in pages"
     two = writer.publish(making.catalog)
@@ -134,7 +132,7 @@ def test_a_new_name_reaches_the_metadata(making: Making) -> None:
     info = making.add("old.pdf", ["walrus", ""])
     making.embed()
     writer.publish(making.catalog)
-    rename_document(making.catalog, info.doc_id, info.source_path, FileStamp("/docs/new.pdf", 1, 1, 1, 1), "new.pdf")
+    making.catalog.documents.rename(info.doc_id, info.source_path, FileStamp("/docs/new.pdf", 1, 1, 1, 1), "new.pdf")
     assert state_of(making.catalog).behind
     writer.publish(making.catalog)
     with ChromaClient(making.paths.root) as client:
@@ -147,8 +145,8 @@ def test_a_new_name_and_an_image_of_a_document_without_text_reach_the_metadata(m
     info = making.add("old.pdf", [""])
     making.embed()
     first = writer.publish(making.catalog)
-    rename_document(making.catalog, info.doc_id, info.source_path, FileStamp("/docs/new.pdf", 1, 1, 1, 1), "new.pdf")
-    mark_drawn(making.catalog, info.doc_id, [1], published=first.through_seq)
+    making.catalog.documents.rename(info.doc_id, info.source_path, FileStamp("/docs/new.pdf", 1, 1, 1, 1), "new.pdf")
+    making.catalog.documents.mark_drawn(info.doc_id, [1], published=first.through_seq)
     state = state_of(making.catalog)
     assert (state.missing, state.surplus, state.outdated, state.behind) == (0, 0, True, True)
     assert sync_if_stale(making.paths)
@@ -171,13 +169,13 @@ def test_documents_without_any_text_are_pages_too(making: Making) -> None:
 def test_a_document_finished_after_its_vectors_were_published_gets_its_pages(making: Making) -> None:
     """A run stopped between the last vector and the ledger, then a question that published what was there."""
     making.add("a.pdf", ["walrus", "seal"])
-    chunk_vectors.set_encoder(making.catalog, "made-up", 8)
-    page_vectors.set_encoder(making.catalog, "regions:made-up", 8)
-    waiting = [chunk.chunk_id for chunk in chunk_vectors.pending_chunks(making.catalog)]
-    chunk_vectors.write_vectors(making.catalog, waiting, np.eye(8, dtype=np.float32)[: len(waiting)])
+    making.catalog.chunks.set_encoder("made-up", 8)
+    making.catalog.visual.set_encoder("regions:made-up", 8)
+    waiting = [chunk.chunk_id for chunk in making.catalog.chunks.pending()]
+    making.catalog.chunks.write(waiting, np.eye(8, dtype=np.float32)[: len(waiting)])
     half = writer.publish(making.catalog)
     assert (half.text_records, half.visual_records) == (2, 0)
-    ledger.close_ledger(making.catalog)
+    making.catalog.ledger.close()
     assert state_of(making.catalog).behind
     whole = writer.publish(making.catalog)
     assert (whole.text_records, whole.visual_records) == (2, 2)
@@ -217,7 +215,7 @@ def test_an_unbuilt_index_says_so(making: Making) -> None:
 
 
 def test_repair_leaves_a_busy_index_alone(making: Making) -> None:
-    from research.store.files.paths import write_lock
+    from research.store.paths import write_lock
 
     making.add("a.pdf", ["walrus"])
     making.embed()
@@ -264,7 +262,7 @@ def test_a_repair_does_not_embed(making: Making) -> None:
     making.embed()
     assert sync_if_stale(IndexPaths(making.paths.root))
     with Catalog(making.paths) as catalog:
-        assert chunk_vectors.last_sequence(catalog) == 1
+        assert catalog.chunks.last_sequence() == 1
 
 
 def test_a_small_addition_waits_and_is_found(making: Making, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -291,7 +289,7 @@ def test_a_small_addition_waits_and_is_found(making: Making, monkeypatch: pytest
     index.refresh()
     os.utime(first.path / "generation.json", (0, 0))
     assert state_of(making.catalog).overdue, "a run publishes what has waited for a day"
-    remove_document(making.catalog, gone.doc_id)
+    making.catalog.documents.remove(gone.doc_id)
     assert state_of(making.catalog).due
     assert sync_if_stale(making.paths)
     assert not state_of(making.catalog).behind

@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 from index_making import Making
 
 from research.records import Chunk, Page
-from research.store.catalog.document_writes import remove_document, write_ocr
-from research.store.catalog.pages import totals
 from tests.pace import draws
 
 PLAIN = {
@@ -33,7 +31,7 @@ STEPS = st.one_of(
 
 
 def _agree(making: Making) -> None:
-    found = asdict(totals(making.catalog))
+    found = asdict(making.catalog.pages.totals())
     assert found == {name: making.catalog.connection.execute(plain).fetchone()[0] for name, plain in PLAIN.items()}
 
 
@@ -48,9 +46,11 @@ def test_they_agree_after_anything(steps: list[str | list[str]], tmp_path_factor
         elif step == "embed":
             making.embed()
         elif ids and step == "remove":
-            remove_document(making.catalog, ids.pop())
+            making.catalog.documents.remove(ids.pop())
         elif ids:
             page = Page(1, "words that OCR read")
-            write_ocr(making.catalog, ids[-1], page, [Chunk(1, 0, page.markdown, "", 5, (0.0, 0.0, 1.0, 1.0))], [])
+            making.catalog.documents.write_ocr(
+                ids[-1], page, [Chunk(1, 0, page.markdown, "", 5, (0.0, 0.0, 1.0, 1.0))], []
+            )
         _agree(making)
     making.catalog.close()

@@ -19,11 +19,11 @@ import pytest
 from index_making import Making, sync_if_stale
 
 from research.errors import FREE_SPACE, IndexUnusableError
-from research.store.catalog.catalog import Catalog
-from research.store.files.paths import IndexPaths
-from research.store.upkeep.doctor import check_index
-from research.store.vectors import writer
-from research.store.vectors.index import VectorIndex, exact_scan
+from research.store import publish as writer
+from research.store.catalog import Catalog
+from research.store.doctor import check_index
+from research.store.nearest import VectorIndex, exact_scan
+from research.store.paths import IndexPaths
 
 # Opens a possibly torn index, which with Chroma alone can end the process: hence a process of its own.
 _ASK = """
@@ -31,12 +31,11 @@ import json, sys
 import numpy as np
 from pathlib import Path
 from research.contract import SearchEngine
-from research.store.catalog import chunk_vectors
-from research.store.client import ChromaClient
-from research.store.vectors.generations import state_of
-from research.store.files.paths import IndexPaths
-from research.store.vectors.index import VectorIndex
-from research.store.catalog.catalog import Catalog
+from research.store.nearest import ChromaClient
+from research.store.generations import state_of
+from research.store.paths import IndexPaths
+from research.store.nearest import VectorIndex
+from research.store.catalog import Catalog
 
 class Encoder:
     name, dim, max_tokens = "made-up", 8, 256
@@ -51,7 +50,7 @@ def look(path):
             "behind": state_of(client.catalog).behind,
             "pages": [[f.page.filename, f.page.page, round(f.score, 4)] for f in outcome.found],
             "legs": [[leg.name, leg.status] for leg in outcome.coverage.legs],
-            "sequence": chunk_vectors.last_sequence(client.catalog),
+            "sequence": client.catalog.chunks.last_sequence(),
             "visual": len(engine.run("walrus", 40, "visual").found),
         }
 
@@ -263,12 +262,12 @@ import json, os, sys, tempfile
 import numpy as np
 from pathlib import Path
 from research.contract import SearchEngine
-from research.store.client import ChromaClient
-from research.store.vectors.chroma import open_client
-from research.store.vectors.generations import state_of
-from research.store.files.paths import IndexPaths
-from research.store.vectors.index import VectorIndex
-from research.store.catalog.catalog import Catalog
+from research.store.nearest import ChromaClient
+from research.store.chroma import open_client
+from research.store.generations import state_of
+from research.store.paths import IndexPaths
+from research.store.nearest import VectorIndex
+from research.store.catalog import Catalog
 
 class Encoder:
     name, dim, max_tokens = "made-up", 8, 256

@@ -10,16 +10,12 @@ from index_making import Making, chunks_of, stamp
 
 from research.errors import NothingFoundError, UsageError
 from research.records import DocumentInfo, Page
-from research.store.catalog import document_names
-from research.store.catalog.document_names import (
-    find_documents,
+from research.store import names as document_names
+from research.store.names import (
     is_pattern,
     matcher,
     page_of_ref,
-    select_documents,
-    select_one,
 )
-from research.store.catalog.document_writes import add_document, note_file
 
 # id, path, title
 SHELF = [
@@ -39,12 +35,12 @@ def shelf(making: Making) -> Making:
     for doc_id, path, title in SHELF:
         name = path.rpartition("/")[2]
         info = DocumentInfo(doc_id, name, "pdf", title, 1, "2026-01-01T00:00:00+00:00", path, 1, doc_id * 4)
-        add_document(making.catalog, info, stamp(path), [(Page(1, name), chunks_of(1, name))], reader_version=1)
+        making.catalog.documents.add(info, stamp(path), [(Page(1, name), chunks_of(1, name))], reader_version=1)
     return making
 
 
 def meant(shelf: Making, name: str, folder: str = FOLDER, *, cautious: bool = False) -> list[str]:
-    return sorted(found.doc_id[:4] for found in find_documents(shelf.catalog, name, folder, cautious=cautious))
+    return sorted(found.doc_id[:4] for found in shelf.catalog.names.find(name, folder, cautious=cautious))
 
 
 NAMED = [
@@ -156,7 +152,7 @@ def test_without_a_folder_nothing_is_relative(shelf: Making) -> None:
 
 
 def test_a_copy_is_found_by_each_of_its_paths(shelf: Making) -> None:
-    note_file(shelf.catalog, "aaaa000000000003", stamp("/elsewhere/copy of it.pdf"))
+    shelf.catalog.documents.note_file("aaaa000000000003", stamp("/elsewhere/copy of it.pdf"))
     assert meant(shelf, "/elsewhere/copy of it.pdf") == ["aaaa"]
     assert meant(shelf, "elsewhere/*") == ["aaaa"]
     assert meant(shelf, "2024/annual") == ["aaaa"]
@@ -169,14 +165,14 @@ def test_what_was_read_is_forgotten_when_somebody_writes(shelf: Making) -> None:
 
 
 def test_several_names_each_document_once(shelf: Making) -> None:
-    found = select_documents(shelf.catalog, ["raptor", "papers/*", "192fab"], FOLDER)
+    found = shelf.catalog.names.select(["raptor", "papers/*", "192fab"], FOLDER)
     assert [info.doc_id[:6] for info in found] == ["192fab", "192fcd"]
     with pytest.raises(UsageError, match="name is empty"):
-        select_documents(shelf.catalog, ["raptor", " "], FOLDER)
+        shelf.catalog.names.select(["raptor", " "], FOLDER)
     with pytest.raises(UsageError, match="matches 2 documents") as caught:
-        select_one(shelf.catalog, "annual.pdf", FOLDER)
+        shelf.catalog.names.select_one("annual.pdf", FOLDER)
     assert "by its id" in caught.value.hint
-    assert select_one(shelf.catalog, "2024/annual.pdf", FOLDER).doc_id == "aaaa000000000003"
+    assert shelf.catalog.names.select_one("2024/annual.pdf", FOLDER).doc_id == "aaaa000000000003"
 
 
 def test_many_matches_are_not_all_named(making: Making) -> None:
@@ -188,7 +184,7 @@ def test_many_matches_are_not_all_named(making: Making) -> None:
 
 
 def test_a_pattern_is_told_from_a_name_with_brackets(shelf: Making) -> None:
-    [info] = select_documents(shelf.catalog, ["notes [1].pdf"], FOLDER)
+    [info] = shelf.catalog.names.select(["notes [1].pdf"], FOLDER)
     assert not is_pattern("notes [1].pdf", [info])
     assert is_pattern("notes*", [info])
     assert not is_pattern("notes", [info])

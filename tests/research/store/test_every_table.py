@@ -17,30 +17,17 @@ from research.encoders import pack
 from research.graph import update_graph
 from research.memories import AskedTurn, CitedPage
 from research.records import FailedPage, Line, Page
-from research.store.catalog import (
-    governance,
-    item_writes,
-    labels,
-    ledger,
-    memory_writes,
-    packages,
-    page_vectors,
-    session_turns,
-)
-from research.store.catalog.catalog import Catalog
-from research.store.catalog.document_writes import remove_document, write_ocr
-from research.store.catalog.documents import all_documents
-from research.store.catalog.edges import count_graph
-from research.store.catalog.governance import AuditRow
-from research.store.catalog.items import NewItem
-from research.store.catalog.labels import Label
-from research.store.catalog.ledger import FailedFile
-from research.store.catalog.page_vectors import PageBlobs
-from research.store.files.paths import IndexPaths
-from research.store.upkeep import integrity
-from research.store.upkeep.backup import backup
-from research.store.upkeep.checks import REBUILT, tables_of
-from research.store.upkeep.restore import restore
+from research.store import integrity, packages
+from research.store.archive import backup
+from research.store.catalog import Catalog
+from research.store.checks import REBUILT, tables_of
+from research.store.governance import AuditRow
+from research.store.items import NewItem
+from research.store.labels import Label
+from research.store.ledger import FailedFile
+from research.store.paths import IndexPaths
+from research.store.restoring import restore
+from research.store.vectors import PageBlobs
 
 # What tells of the index, of files that are no documents, of memories and of items stays when a document goes.
 OF_MEMORIES = {
@@ -79,13 +66,13 @@ def _fill(making: Making) -> None:
     making.add("orca.pdf", ["orca, before its file changed"])
     chunk = making.add("orca.pdf", ["orca"])
     page = Page(1, "orca again", ocr_engine="tesseract")
-    write_ocr(making.catalog, chunk.doc_id, page, [], [Line("orca", (0, 0, 1, 1)), Line("ice", (0, 0, 1, 1))])
-    (due,) = page_vectors.pages_with_new_lines(making.catalog)
-    page_vectors.write(making.catalog, [PageBlobs(due, b"", b"", b"", pack(unit_rows(2).astype(np.float32)))])
-    labels.add_tags(making.catalog, [info.doc_id], ["animals"])
+    making.catalog.documents.write_ocr(chunk.doc_id, page, [], [Line("orca", (0, 0, 1, 1)), Line("ice", (0, 0, 1, 1))])
+    (due,) = making.catalog.visual.pages_with_new_lines()
+    making.catalog.visual.write([PageBlobs(due, b"", b"", b"", pack(unit_rows(2).astype(np.float32)))])
+    making.catalog.labels.add_tags([info.doc_id], ["animals"])
     with making.catalog.transaction() as connection:
-        ledger.record(connection, info.doc_id, [FailedPage(2, "images", "timeout", "slow")])
-    ledger.record_file(making.catalog, FailedFile("/docs/bad.pdf", "ab" * 32, 1, "timeout", "slow"))
+        connection.ledger.record(info.doc_id, [FailedPage(2, "images", "timeout", "slow")])
+    making.catalog.ledger.record_file(FailedFile("/docs/bad.pdf", "ab" * 32, 1, "timeout", "slow"))
     _remember(making)
     _ask(making, info.doc_id)
     _write_code(making)
@@ -93,54 +80,52 @@ def _fill(making: Making) -> None:
     _build_package(making, info.doc_id)
     label = Label("memory:first", "classification", "Public", "anna", given_at="2026-01-02T00:00:00+00:00")
     page = f"page:file-{info.doc_id}#1"
-    labels.put_labels(
-        making.catalog, [label, *(replace(label, target=each, tenant="") for each in (page, "code:/src/a.py"))]
-    )
+    making.catalog.labels.put([label, *(replace(label, target=each, tenant="") for each in (page, "code:/src/a.py"))])
     _relate(making)
 
 
 def _build_package(making: Making, doc_id: str) -> None:
     whose, at = packages.Whose("anna", "agent"), "2026-01-02T00:00:00+00:00"
     with making.catalog.transaction() as connection:
-        packages.put_request(connection, whose, packages.StoredRequest("r1", at, '{"intent":"walrus"}'))
+        connection.packages.put_request(whose, packages.StoredRequest("r1", at, '{"intent":"walrus"}'))
         stored = packages.StoredPackage("ab" * 16, "r1", at, at, "owner", "1-2-3", '{"contextPackageId":"x"}')
-        packages.put_package(connection, whose, stored, [f"page:{doc_id}#1"])
+        connection.packages.put(whose, stored, [f"page:{doc_id}#1"])
         cached = packages.CachedRow("ab" * 16, "anna", "agent", "owner", "1-2-3", at, at, "cd" * 32, b"{}")
-        packages.put_cached(connection, cached)
+        connection.packages.put_cached(cached)
 
 
 def _record_access(making: Making) -> None:
     entry = AuditRow(1, "2026-01-02T00:00:00+00:00", "access", "lab", "ann", "d1", 1, "ab" * 32, '{"refs":[]}')
     with making.catalog.transaction() as connection:
-        governance.add_rows(connection, [entry])
+        connection.audit.add([entry])
 
 
 def _relate(making: Making) -> None:
     making.add("reef.pdf", ["see orca.pdf", "see page 1"])
     update_graph(making.catalog)
     with making.catalog.transaction() as connection:
-        packages.store_projection(connection, "p-1", "2026-01-02T00:00:00+00:00", {"nodes": []})
+        connection.packages.put_projection("p-1", "2026-01-02T00:00:00+00:00", {"nodes": []})
 
 
 def _ask(making: Making, doc_id: str) -> None:
     cited = CitedPage(1, doc_id, 1, 0.5, quotes=("walrus",))
     turn = AskedTurn("Where?", "Where? walrus", (cited,), "It is here [1].", "tiny", "2026-01-02T00:00:00+00:00")
     with making.catalog.transaction() as connection:
-        assert session_turns.add_turn(connection, "anna", "thesis", turn) == 1
+        assert connection.sessions.add("anna", "thesis", turn) == 1
 
 
 def _write_code(making: Making) -> None:
     items = [NewItem("/src/a.py#swim", "swim", "def swim(): ...", metadata={"language": "python"}, words="water")]
-    item_writes.put_items(making.catalog, "code", "/src/a.py", "1", items)
-    item_writes.write_item_vectors(making.catalog, "made-up", [1], unit_rows(1).astype(np.float32))
+    making.catalog.items.put("code", "/src/a.py", "1", items)
+    making.catalog.items.write_vectors("made-up", [1], unit_rows(1).astype(np.float32))
 
 
 def _remember(making: Making) -> None:
     tell(making.catalog, "anna", told("the walrus lives in Kiel", id="first"))
     tell(making.catalog, "anna", told("a summary of it", id="summary", sources=("first",)))
     with making.catalog.transaction() as connection:
-        memory_writes.write_vectors(connection, "anna", "made-up", [1, 2], unit_rows(2).astype(np.float32))
-        memory_writes.give_feedback(connection, "anna", 1, helped=True, score=0.5, at="2026-01-02T00:00:00+00:00")
+        connection.memories.write_vectors("anna", "made-up", [1, 2], unit_rows(2).astype(np.float32))
+        connection.memories.give_feedback("anna", 1, helped=True, score=0.5, at="2026-01-02T00:00:00+00:00")
 
 
 @pytest.fixture
@@ -160,7 +145,7 @@ def test_it_is_in_a_backup(filled: Making, tmp_path: Path) -> None:
             assert _rows(restored, table) == _rows(filled.catalog, table), table
         assert {table: _count(restored, table) for table in GRAPH} == dict.fromkeys(GRAPH, 0), "it is made anew"
         update_graph(restored)
-        assert count_graph(restored) == count_graph(filled.catalog)
+        assert restored.graph.count() == filled.catalog.graph.count()
         [(tenant, version, last_seq)], [before] = (_rows(each, "memory_tenants") for each in (restored, filled.catalog))
         assert (tenant, last_seq) == (before[0], before[2])
         assert version != before[1], "whoever held them before reads them again"
@@ -206,23 +191,23 @@ def test_the_doctor_finds_rows_that_belong_to_nothing(filled: Making) -> None:
 
 
 def test_a_removed_document_is_gone_from_it(filled: Making) -> None:
-    for info in all_documents(filled.catalog):
-        remove_document(filled.catalog, info.doc_id)
+    for info in filled.catalog.documents.all():
+        filled.catalog.documents.remove(info.doc_id)
     left = {table for table in _tables(filled.catalog.connection) if _count(filled.catalog, table)}
     assert left == OF_NO_DOCUMENT
-    [turn] = session_turns.turns_of(filled.catalog, "anna", "thesis")
+    [turn] = filled.catalog.sessions.turns("anna", "thesis")
     assert (turn.question, turn.searched, turn.answer, turn.sources) == ("Where?", "Where?", "", ())
 
 
 def test_a_forgotten_memory_is_gone_from_it(filled: Making) -> None:
     with filled.catalog.transaction() as connection:
-        assert memory_writes.summaries_of(connection, "anna", [1]) == [2]
-        assert memory_writes.forget(connection, "anna", [1, 2]) == ["first", "summary"]
+        assert connection.memories.summaries("anna", [1]) == [2]
+        assert connection.memories.forget("anna", [1, 2]) == ["first", "summary"]
     left = {table for table in _tables(filled.catalog.connection) if _count(filled.catalog, table)}
     assert left & OF_MEMORIES == set()
 
 
 def test_removed_items_are_gone_from_it(filled: Making) -> None:
-    assert item_writes.remove_parents(filled.catalog, "code", ["/src/a.py"]) == 1
+    assert filled.catalog.items.remove_parents("code", ["/src/a.py"]) == 1
     left = {table for table in _tables(filled.catalog.connection) if _count(filled.catalog, table)}
     assert left & OF_ITEMS == set()

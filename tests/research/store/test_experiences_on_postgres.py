@@ -7,8 +7,8 @@ from pathlib import Path
 from experience_history import experience
 from postgres import PostgresCatalog, running_server
 
-from research.store.catalog.catalog import Catalog
-from research.store.files.paths import IndexPaths
+from research.store.catalog import Catalog
+from research.store.paths import IndexPaths
 
 
 def test_they_agree(tmp_path: Path) -> None:

@@ -10,27 +10,23 @@ from hypothesis import strategies as st
 from index_making import Making, stamp
 
 from research.records import DocumentInfo
-from research.store.catalog.catalog import Catalog
-from research.store.catalog.document_names import current_ids, find_documents
-from research.store.catalog.document_writes import forget_path, note_file, remove_document, rename_document
-from research.store.catalog.documents import all_documents, get_document
-from research.store.catalog.labels import add_tags, tags_of
-from research.store.files.paths import IndexPaths
-from research.store.upkeep import integrity
-from research.store.upkeep.backup import backup
-from research.store.upkeep.restore import restore
+from research.store import integrity
+from research.store.archive import backup
+from research.store.catalog import Catalog
+from research.store.paths import IndexPaths
+from research.store.restoring import restore
 from tests.pace import draws
 
 
 def means(making: Making, wanted: str) -> str:
     """The name of the one document that an id means now; empty if none."""
-    ids = current_ids(making.catalog, [wanted])
-    found = get_document(making.catalog, ids[0]) if ids else None
+    ids = making.catalog.names.current_ids([wanted])
+    found = making.catalog.documents.get(ids[0]) if ids else None
     return "" if found is None else found.filename
 
 
 def now(making: Making, name: str) -> DocumentInfo:
-    [found] = [info for info in all_documents(making.catalog) if info.filename == name]
+    [found] = [info for info in making.catalog.documents.all() if info.filename == name]
     return found
 
 
@@ -39,7 +35,7 @@ def test_a_chain_of_changes_and_back(making: Making) -> None:
     lasting = now(making, "a.pdf").file_id
     assert lasting == f"file-{versions[0].doc_id}"
     assert [means(making, info.doc_id) for info in versions] == ["a.pdf"] * 3
-    assert current_ids(making.catalog, [lasting, versions[0].doc_id]) == [versions[2].doc_id], "each document once"
+    assert making.catalog.names.current_ids([lasting, versions[0].doc_id]) == [versions[2].doc_id], "each document once"
     assert making.count("former_ids") == 2
     making.add("a.pdf", ["first"])
     assert now(making, "a.pdf") == versions[0]
@@ -61,7 +57,7 @@ def test_reading_again_changes_no_id(making: Making) -> None:
 def test_a_renamed_file_keeps_everything(making: Making) -> None:
     before = making.add("a.pdf", ["before"])
     info = making.add("a.pdf", ["after"])
-    rename_document(making.catalog, info.doc_id, "/docs/a.pdf", stamp("/docs/b.pdf"), "b.pdf")
+    making.catalog.documents.rename(info.doc_id, "/docs/a.pdf", stamp("/docs/b.pdf"), "b.pdf")
     assert now(making, "b.pdf").file_id == f"file-{before.doc_id}"
     assert means(making, before.doc_id) == "b.pdf"
     changed = making.add("b.pdf", ["later"])
@@ -70,7 +66,7 @@ def test_a_renamed_file_keeps_everything(making: Making) -> None:
 
 def test_a_copy_keeps_the_text_and_its_ids(making: Making) -> None:
     info = making.add("a.pdf", ["text"])
-    note_file(making.catalog, info.doc_id, stamp("/docs/copy.pdf"))
+    making.catalog.documents.note_file(info.doc_id, stamp("/docs/copy.pdf"))
     changed = making.add("a.pdf", ["another text"])
     assert means(making, info.doc_id) == means(making, f"file-{info.doc_id}") == "copy.pdf"
     assert now(making, "a.pdf").file_id == f"file-{changed.doc_id}", "a file of its own from now on"
@@ -83,12 +79,12 @@ def test_a_copy_keeps_the_text_and_its_ids(making: Making) -> None:
 def test_a_file_that_takes_the_text_of_another(making: Making) -> None:
     """By `ingest`, which notes that the text is known instead of reading it: both files' ids mean it."""
     one, other = making.add("a.pdf", ["one"]), making.add("b.pdf", ["other"])
-    add_tags(making.catalog, [one.doc_id], ["tax"])
-    note_file(making.catalog, other.doc_id, stamp("/docs/a.pdf"))
-    assert [info.filename for info in all_documents(making.catalog)] == ["b.pdf"]
+    making.catalog.labels.add_tags([one.doc_id], ["tax"])
+    making.catalog.documents.note_file(other.doc_id, stamp("/docs/a.pdf"))
+    assert [info.filename for info in making.catalog.documents.all()] == ["b.pdf"]
     for wanted in (one.doc_id, f"file-{one.doc_id}", other.doc_id, f"file-{other.doc_id}"):
         assert means(making, wanted) == "b.pdf"
-    assert tags_of(making.catalog, other.doc_id) == ["tax"]
+    assert making.catalog.labels.tags(other.doc_id) == ["tax"]
     # The text that went comes back in a third file: its id means that file, the lasting one stays where it was.
     making.add("c.pdf", ["one"])
     assert means(making, one.doc_id) == "c.pdf"
@@ -100,34 +96,34 @@ def test_a_file_that_takes_the_text_of_another(making: Making) -> None:
 def test_what_is_removed_takes_its_ids_with_it(making: Making) -> None:
     before = making.add("a.pdf", ["before"])
     info = making.add("a.pdf", ["after"])
-    remove_document(making.catalog, info.doc_id)
+    making.catalog.documents.remove(info.doc_id)
     for wanted in (before.doc_id, info.doc_id, f"file-{before.doc_id}"):
         assert means(making, wanted) == ""
     assert making.count("former_ids") == making.count("tags") == 0
     again = making.add("a.pdf", ["after"])
     assert now(making, "a.pdf").file_id == f"file-{again.doc_id}"
-    gone = forget_path(making.catalog, "/docs/a.pdf")
+    gone = making.catalog.documents.forget_path("/docs/a.pdf")
     assert gone is not None
     assert gone.doc_id == again.doc_id
-    assert forget_path(making.catalog, "/docs/a.pdf") is None
+    assert making.catalog.documents.forget_path("/docs/a.pdf") is None
 
 
 def test_former_ids_are_found_by_their_beginning_too(making: Making) -> None:
     before = making.add("a.pdf", ["before"])
     after = making.add("a.pdf", ["after"])
     for wanted in (before.doc_id, before.doc_id[:6], before.doc_id[:4], f"page:{before.doc_id}#7", after.doc_id[:8]):
-        assert [found.doc_id for found in find_documents(making.catalog, wanted)] == [after.doc_id]
+        assert [found.doc_id for found in making.catalog.names.find(wanted)] == [after.doc_id]
 
 
 def test_a_backup_keeps_them(making: Making, tmp_path: Path) -> None:
     before = making.add("a.pdf", ["before"])
-    add_tags(making.catalog, [before.doc_id], ["tax"])
+    making.catalog.labels.add_tags([before.doc_id], ["tax"])
     after = making.add("a.pdf", ["after"])
     backup(making.paths, tmp_path / "backup.zip")
     restore(IndexPaths(tmp_path / "restored"), tmp_path / "backup.zip")
     with Catalog(IndexPaths(tmp_path / "restored")) as restored:
-        assert current_ids(restored, [before.doc_id, f"file-{before.doc_id}"]) == [after.doc_id]
-        assert tags_of(restored, after.doc_id) == ["tax"]
+        assert restored.names.current_ids([before.doc_id, f"file-{before.doc_id}"]) == [after.doc_id]
+        assert restored.labels.tags(after.doc_id) == ["tax"]
 
 
 STEPS = st.lists(
@@ -166,27 +162,27 @@ class Files:
 @draws(25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(STEPS)
 def test_whatever_happens_an_id_means_what_its_file_holds(making: Making, steps: list[tuple[str, str, str]]) -> None:
-    for info in all_documents(making.catalog):
-        remove_document(making.catalog, info.doc_id)
+    for info in making.catalog.documents.all():
+        making.catalog.documents.remove(info.doc_id)
     files = Files()
     for step, name, other in steps:
         path = f"/docs/{name}.pdf"
         if step == "write":
             files.take(name, making.add(f"{name}.pdf", [f"text {other}"]).doc_id)
         elif step == "copy" and other in files.content:
-            note_file(making.catalog, files.content[other], stamp(path))
+            making.catalog.documents.note_file(files.content[other], stamp(path))
             files.take(name, files.content[other])
         elif step == "forget":
-            forget_path(making.catalog, path)
+            making.catalog.documents.forget_path(path)
             files.leave(name)
             files.ids.pop(name, None)
-    known = all_documents(making.catalog)
+    known = making.catalog.documents.all()
     assert {info.doc_id for info in known} == set(files.content.values())
     assert len({info.file_id for info in known}) == len(known)
     for info in known:
-        assert current_ids(making.catalog, [info.doc_id, info.file_id]) == [info.doc_id]
+        assert making.catalog.names.current_ids([info.doc_id, info.file_id]) == [info.doc_id]
     for name, ids in files.ids.items():
-        assert current_ids(making.catalog, sorted(ids)) == [files.content[name]]
+        assert making.catalog.names.current_ids(sorted(ids)) == [files.content[name]]
     assert [problem.message for check in integrity.FULL for problem in check(making.catalog)] == []
 
 
@@ -199,4 +195,4 @@ def test_the_lasting_id_is_not_compared() -> None:
 @pytest.mark.parametrize("name", ["a.pdf", "page:0000000000000000#1", "0" * 16, "file-" + "0" * 16, ""])
 def test_what_is_no_id_means_nothing(making: Making, name: str) -> None:
     making.add("a.pdf", ["text"])
-    assert current_ids(making.catalog, [name]) == []
+    assert making.catalog.names.current_ids([name]) == []

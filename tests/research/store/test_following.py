@@ -16,12 +16,11 @@ import numpy as np
 import pytest
 from index_making import DIM, Making
 
-from research.store.catalog.catalog import Catalog
-from research.store.client import ChromaClient
-from research.store.vectors import writer
-from research.store.vectors.generations import state_of
-from research.store.vectors.index import Nearest, RetriedCollections, VectorIndex, exact_scan
-from research.store.vectors.writer import publish_in_subprocess
+from research.store import publish as writer
+from research.store.catalog import Catalog
+from research.store.generations import state_of
+from research.store.nearest import ChromaClient, Nearest, RetriedCollections, VectorIndex, exact_scan
+from research.store.publish import publish_in_subprocess
 
 QUESTION = np.eye(DIM, dtype=np.float32)[0]
 
@@ -189,10 +188,10 @@ _NO_DESCRIPTORS = """
 import json, os, resource, sys
 from pathlib import Path
 import numpy as np
-from research.store.catalog.catalog import Catalog
-from research.store.files.paths import IndexPaths
-from research.store.vectors.chroma import open_client
-from research.store.vectors.index import VectorIndex
+from research.store.catalog import Catalog
+from research.store.paths import IndexPaths
+from research.store.chroma import open_client
+from research.store.nearest import VectorIndex
 
 sound, root = (IndexPaths(Path(path)) for path in sys.argv[1:])
 vector = np.eye(8, dtype=np.float32)[0]

@@ -20,9 +20,9 @@ from index_making import DIM, JPEG, WEBP
 
 from research.encoders import pack
 from research.errors import IndexUnusableError, NewerIndexError, OlderIndexError
-from research.store.catalog.catalog import SCHEMA_VERSION
-from research.store.files.paths import IndexPaths
-from research.store.upkeep.restore import restore
+from research.store.catalog import SCHEMA_VERSION
+from research.store.paths import IndexPaths
+from research.store.restoring import restore
 
 
 @pytest.fixture(scope="module")

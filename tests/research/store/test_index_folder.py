@@ -13,9 +13,8 @@ from pathlib import Path
 import pytest
 
 from research.errors import IndexUnusableError, UsageError
-from research.store.catalog.catalog import Catalog
-from research.store.files.marker import MARKER, index_id
-from research.store.files.paths import IndexPaths, write_lock
+from research.store.catalog import Catalog
+from research.store.paths import MARKER, IndexPaths, index_id, write_lock
 from tests.conftest import MakePdf
 from tests.in_process import Ran, run_in_process
 
@@ -98,7 +97,7 @@ def test_an_empty_folder_becomes_an_index_without_a_gitignore(tmp_path: Path) ->
 
 
 def test_a_marker_that_a_kill_left_empty_is_written_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("research.store.files.marker._WRITING_SECONDS", 0.05)
+    monkeypatch.setattr("research.store.paths._WRITING_SECONDS", 0.05)
     (tmp_path / MARKER).touch()
     IndexPaths(tmp_path).create()
     assert index_id(tmp_path)
@@ -114,8 +113,8 @@ def test_a_marker_of_somebody_else_is_refused(tmp_path: Path, content: str) -> N
 
 def test_many_processes_make_one_index(tmp_path: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from research.store.files.paths import IndexPaths\n"
-        "from research.store.files.marker import index_id\n"
+        "import sys; from pathlib import Path; from research.store.paths import IndexPaths\n"
+        "from research.store.paths import index_id\n"
         "sys.stdin.readline(); paths = IndexPaths(Path(sys.argv[1])); paths.create(); print(index_id(paths.root))"
     )
     command = [sys.executable, "-c", code, str(tmp_path / "index")]

@@ -11,9 +11,9 @@ from backup_changing import bytes_of
 
 from research.errors import OlderIndexError
 from research.index import Index
-from research.store.catalog.catalog import Catalog
-from research.store.files.paths import IndexPaths
-from research.store.upkeep.doctor import check_index, repair
+from research.store.catalog import Catalog
+from research.store.doctor import check_index, repair
+from research.store.paths import IndexPaths
 
 PACKED = Path(__file__).parent / "fixtures/index-0.1.0.tar.gz"
 

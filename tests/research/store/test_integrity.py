@@ -10,18 +10,14 @@ import pytest
 from index_making import Making
 
 from research.errors import BusyError, IndexUnusableError, NothingFoundError
-from research.store.catalog.chunk_vectors import last_sequence
-from research.store.catalog.document_writes import mark_drawn
-from research.store.catalog.documents import document_of_hash
-from research.store.catalog.ledger import unfinished
-from research.store.files.paths import IndexPaths, write_lock
-from research.store.fulltext.rebuild import fulltext_disagrees
-from research.store.fulltext.search import name_matches, term_statistics
-from research.store.upkeep.doctor import reindex, repair
-from research.store.upkeep.integrity import FULL, QUICK, IntegrityCheck
-from research.store.vectors import generations, writer
-from research.store.vectors.chroma import open_client
-from research.store.vectors.writer import publish_in_subprocess, verify_in_subprocess
+from research.store import generations
+from research.store import publish as writer
+from research.store.chroma import open_client
+from research.store.doctor import reindex, repair
+from research.store.fulltext import fulltext_disagrees
+from research.store.integrity import FULL, QUICK, IntegrityCheck
+from research.store.paths import IndexPaths, write_lock
+from research.store.publish import publish_in_subprocess, verify_in_subprocess
 
 
 @pytest.fixture
@@ -43,7 +39,7 @@ def _execute(*statements: str) -> Callable[[Making], None]:
 
 def _lost_image(made: Making) -> None:
     [doc_id] = [row[0] for row in made.catalog.connection.execute("SELECT doc_id FROM documents WHERE num_pages = 1")]
-    mark_drawn(made.catalog, doc_id, [1], published=0)
+    made.catalog.documents.mark_drawn(doc_id, [1], published=0)
 
 
 def _leftovers(made: Making) -> None:
@@ -98,7 +94,7 @@ def test_an_incomplete_document_is_read_again(filled: Making) -> None:
     [done] = [done for done in repair(filled.paths) if done.name == "documents"]
     assert done.severity == "ok"
     assert "ctx ingest" in done.remedy
-    known = document_of_hash(filled.catalog, sha256)
+    known = filled.catalog.documents.of_hash(sha256)
     assert known is not None
     assert known[1] == 0, "as if an older reader had read it"
 
@@ -115,7 +111,7 @@ def test_collections_are_compared_record_by_record(filled: Making) -> None:
     repairs = {done.name: done.severity for done in repair(filled.paths)}
     assert repairs == {"folder": "ok", "collections": "ok"}
     assert writer.holds_everything(filled.catalog)
-    assert last_sequence(filled.catalog) == 3, "nothing was embedded again"
+    assert filled.catalog.chunks.last_sequence() == 3, "nothing was embedded again"
 
 
 def test_what_cannot_be_mended_is_said(filled: Making) -> None:
@@ -149,11 +145,11 @@ def test_reindex_builds_everything_anew(filled: Making) -> None:
     done = reindex(filled.paths)
     assert (done.pages, done.text_records, done.visual_records) == (4, 3, 4)
     assert not fulltext_disagrees(filled.catalog)
-    assert [term.pages for term in term_statistics(filled.catalog, ["walrus", "orca"])] == [1, 1]
-    assert len(name_matches(filled.catalog, ["walrus"])) == 1
+    assert [term.pages for term in filled.catalog.words.statistics(["walrus", "orca"])] == [1, 1]
+    assert len(filled.catalog.words.name_matches(["walrus"])) == 1
     assert [row[0] for row in filled.catalog.connection.execute("SELECT words FROM pages")] == [2, 1, 0, 1]
-    assert last_sequence(filled.catalog) == 3
-    assert unfinished(filled.catalog) == {}
+    assert filled.catalog.chunks.last_sequence() == 3
+    assert filled.catalog.ledger.unfinished() == {}
 
 
 def test_reindex_needs_an_index(making: Making) -> None:

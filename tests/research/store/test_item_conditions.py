@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from index_making import Making
 
-from research.store.catalog.item_writes import ParentItems, Written, put_items, put_parents, remove_experiences
-from research.store.catalog.items import NewItem, find_item, get_parent, kind_state, list_items
+from research.store.item_writes import ParentItems, Written
+from research.store.items import NewItem
 
 
 def put(making: Making, stamp: str, before: str | None, text: str = "x") -> Written:
     given = ParentItems("a", stamp, [NewItem("a#full", "", text)], {"stamp": stamp}, before=before)
-    return put_parents(making.catalog, "experience", [given])
+    return making.catalog.items.put_parents("experience", [given])
 
 
 def test_only_in_place_of_what_was_read(making: Making) -> None:
@@ -19,23 +19,23 @@ def test_only_in_place_of_what_was_read(making: Making) -> None:
     assert put(making, "2", "") == Written(outdated=1), "somebody else was quicker"
     assert put(making, "2", "1", "y") == Written(changed=1)
     assert put(making, "3", "1") == Written(outdated=1)
-    assert get_parent(making.catalog, "experience", "a").metadata == {"stamp": "2"}  # type: ignore[union-attr]
+    assert making.catalog.items.parent("experience", "a").metadata == {"stamp": "2"}  # type: ignore[union-attr]
     assert put(making, "4", None) == Written(changed=1)
 
 
 @pytest.mark.parametrize("gone", [False, True])
 def test_only_with_what_it_needs(making: Making, gone: bool) -> None:
     for parent in ("a", "b"):
-        put_items(making.catalog, "experience", parent, "1", [])
+        making.catalog.items.put("experience", parent, "1", [])
     if gone:
-        remove_experiences(making.catalog, ["b"])
+        making.catalog.items.remove_experiences(["b"])
     given = [
         ParentItems("full", "1", [NewItem("v1", "", "both")], needs={"experience": ["a", "b", "a"]}),
         ParentItems("surprise", "1", [NewItem("v2", "", "one")], needs={"experience": ["a"]}),
     ]
-    written = put_parents(making.catalog, "value", given)
+    written = making.catalog.items.put_parents("value", given)
     assert written == (Written(added=1, outdated=1) if gone else Written(added=2))
-    assert [each.key for each in list_items(making.catalog, "value")] == (["v2"] if gone else ["v1", "v2"])
+    assert [each.key for each in making.catalog.items.all("value")] == (["v2"] if gone else ["v1", "v2"])
 
 
 def _value(key: str, experience: str, members: list[str], size: int | None = None) -> NewItem:
@@ -45,20 +45,20 @@ def _value(key: str, experience: str, members: list[str], size: int | None = Non
 
 def test_values_lose_what_is_removed(making: Making) -> None:
     for name in "abcdef":
-        put_items(making.catalog, "experience", name, "1", [NewItem(f"{name}#full", "", f"secret of {name}")])
+        making.catalog.items.put("experience", name, "1", [NewItem(f"{name}#full", "", f"secret of {name}")])
     values = [
         _value("quotes", "a", ["a", "b", "c", "d"]),
         _value("shrinks", "b", ["a", "b", "c", "d"], 9),
         _value("too small", "c", ["a", "b", "c"]),
         _value("another", "d", ["d", "e", "f"]),
     ]
-    put_items(making.catalog, "value", "full", "1", values)
-    before = kind_state(making.catalog, "value")
-    assert remove_experiences(making.catalog, ["a", "nobody"]) == (["a"], ["quotes", "too small"])
-    assert kind_state(making.catalog, "value") != before, "whoever holds them reads again"
-    left = find_item(making.catalog, "value", "shrinks")
+    making.catalog.items.put("value", "full", "1", values)
+    before = making.catalog.items.state("value")
+    assert making.catalog.items.remove_experiences(["a", "nobody"]) == (["a"], ["quotes", "too small"])
+    assert making.catalog.items.state("value") != before, "whoever holds them reads again"
+    left = making.catalog.items.find("value", "shrinks")
     assert left is not None
     assert left.metadata == {"experience": "b", "members": ["b", "c", "d"], "cluster_size": 8}
-    assert [each.key for each in list_items(making.catalog, "value")] == ["shrinks", "another"]
-    assert get_parent(making.catalog, "experience", "a") is None
-    assert remove_experiences(making.catalog, ["a"]) == ([], [])
+    assert [each.key for each in making.catalog.items.all("value")] == ["shrinks", "another"]
+    assert making.catalog.items.parent("experience", "a") is None
+    assert making.catalog.items.remove_experiences(["a"]) == ([], [])

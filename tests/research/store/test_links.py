@@ -14,15 +14,13 @@ from index_making import sync_if_stale
 from ingest import Observer, ingest
 from research.errors import CtxError
 from research.settings import Settings
-from research.store.catalog.catalog import Catalog
-from research.store.catalog.document_writes import remove_document
-from research.store.catalog.documents import all_documents
-from research.store.client import ChromaClient
-from research.store.files.paths import IndexPaths, write_lock
-from research.store.upkeep.backup import backup
-from research.store.upkeep.doctor import reindex, repair
-from research.store.upkeep.restore import restore
-from research.store.vectors.writer import publish_in_subprocess
+from research.store.archive import backup
+from research.store.catalog import Catalog
+from research.store.doctor import reindex, repair
+from research.store.nearest import ChromaClient
+from research.store.paths import IndexPaths, write_lock
+from research.store.publish import publish_in_subprocess
+from research.store.restoring import restore
 from tests.conftest import write_pdf
 
 NAMES = [
@@ -61,8 +59,8 @@ def _ingest(folder: Path) -> None:
 def _remove(folder: Path) -> None:
     paths = IndexPaths(folder / "index")
     with write_lock(paths), Catalog(paths, writable=True) as catalog:
-        for document in all_documents(catalog):
-            remove_document(catalog, document.doc_id)
+        for document in catalog.documents.all():
+            catalog.documents.remove(document.doc_id)
         publish_in_subprocess(paths)
 
 

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from research.errors import BusyError, IndexUnusableError
-from research.store.files.paths import IndexPaths, holder, is_locked, write_lock
+from research.store.paths import IndexPaths, holder, is_locked, write_lock
 
 _HOLD = """
 import sys
 import threading
 from pathlib import Path
-from research.store.files.paths import write_lock
-from research.store.files.paths import IndexPaths
+from research.store.paths import write_lock
+from research.store.paths import IndexPaths
 with write_lock(IndexPaths(Path(sys.argv[1]))):
     print("held", flush=True)
     sys.stdin.readline()

@@ -12,23 +12,21 @@ from memory_making import tell, told
 
 from research.errors import UsageError
 from research.memories import Within
-from research.store.catalog import memories, memory_writes
-from research.store.catalog.catalog import Catalog
-from research.store.catalog.memories import outdated_words, update_words
-from research.store.files.paths import IndexPaths
-from research.store.upkeep import integrity
-from research.store.upkeep.backup import backup
-from research.store.upkeep.restore import restore
+from research.store import integrity
+from research.store.archive import backup
+from research.store.catalog import Catalog
+from research.store.paths import IndexPaths
+from research.store.restoring import restore
 
 
 def test_numbers_grow_and_are_never_given_twice(making: Making) -> None:
     [(first, _)] = tell(making.catalog, "t", told("one"))
     [(second, _)] = tell(making.catalog, "t", told("two"))
     with making.catalog.transaction() as connection:
-        memory_writes.forget(connection, "t", [second])
+        connection.memories.forget("t", [second])
     [(third, _)] = tell(making.catalog, "t", told("three"))
     assert first < second < third
-    assert [memory.text for memory in memories.list_memories(making.catalog, "t", Within(), newest=False)] == [
+    assert [memory.text for memory in making.catalog.memories.select("t", Within(), newest=False)] == [
         "one",
         "three",
     ]
@@ -36,19 +34,19 @@ def test_numbers_grow_and_are_never_given_twice(making: Making) -> None:
 
 def test_only_what_changed_is_read_again(making: Making) -> None:
     tell(making.catalog, "t", told("one"), told("two"))
-    state = memories.tenant_state(making.catalog, "t")
+    state = making.catalog.memories.state("t")
     assert state is not None
-    assert memories.rows_after(making.catalog, "t", state.last_seq) == []
+    assert making.catalog.memories.rows_after("t", state.last_seq) == []
     with making.catalog.transaction() as connection:
-        memory_writes.give_feedback(connection, "t", 1, helped=True, score=0.1, at="2026-01-01T00:00:00+00:00")
+        connection.memories.give_feedback("t", 1, helped=True, score=0.1, at="2026-01-01T00:00:00+00:00")
     tell(making.catalog, "t", told("three"))
-    assert [row.memory_no for row in memories.rows_after(making.catalog, "t", state.last_seq)] == [1, 4]
-    now = memories.tenant_state(making.catalog, "t")
+    assert [row.memory_no for row in making.catalog.memories.rows_after("t", state.last_seq)] == [1, 4]
+    now = making.catalog.memories.state("t")
     assert now is not None
     assert now.version == state.version, "nothing is gone"
     with making.catalog.transaction() as connection:
-        memory_writes.forget(connection, "t", [1])
-    later = memories.tenant_state(making.catalog, "t")
+        connection.memories.forget("t", [1])
+    later = making.catalog.memories.state("t")
     assert later is not None
     assert later.version != state.version
 
@@ -56,23 +54,23 @@ def test_only_what_changed_is_read_again(making: Making) -> None:
 def test_vectors_of_what_is_gone_or_joined_are_not_written(making: Making) -> None:
     tell(making.catalog, "t", told("same", digest="a" * 40), told("Same", digest="a" * 40), told("other"))
     with making.catalog.transaction() as connection:
-        memory_writes.write_vectors(connection, "t", "made-up", [1, 2, 3, 99], unit_rows(4).astype(np.float32))
-    numbers, vectors = memories.vectors_of(making.catalog, "t", "made-up")
+        connection.memories.write_vectors("t", "made-up", [1, 2, 3, 99], unit_rows(4).astype(np.float32))
+    numbers, vectors = making.catalog.memories.vectors("t", "made-up")
     assert numbers == [1, 3]
     assert vectors.shape == (2, 8)
-    assert memories.vectors_of(making.catalog, "t", "made-up", [3, 4])[0] == [3]
-    assert memories.vectors_of(making.catalog, "t", "another")[0] == []
-    assert memories.pending_vectors(making.catalog, "t", "another", 9) == [(3, "", "other"), (1, "", "same")]
+    assert making.catalog.memories.vectors("t", "made-up", [3, 4])[0] == [3]
+    assert making.catalog.memories.vectors("t", "another")[0] == []
+    assert making.catalog.memories.pending_vectors("t", "another", 9) == [(3, "", "other"), (1, "", "same")]
 
 
 def test_joining_what_is_joined_or_gone_does_nothing(making: Making) -> None:
     tell(making.catalog, "t", told("one"), told("two"), told("three"))
     with making.catalog.transaction() as connection:
-        assert memory_writes.join(connection, "t", 2, 1)
+        assert connection.memories.join("t", 2, 1)
         for number, to in ((2, 1), (3, 2), (1, 1), (3, 99), (99, 1)):
-            assert not memory_writes.join(connection, "t", number, to)
-        assert memory_writes.join(connection, "t", 1, 3), "with those that are joined to it"
-    found = memories.get_memories(making.catalog.connection, "t", [1, 2, 3])
+            assert not connection.memories.join("t", number, to)
+        assert connection.memories.join("t", 1, 3), "with those that are joined to it"
+    found = making.catalog.memories.get("t", [1, 2, 3])
     assert [memory.joined_to for memory in found.values()] == [found[3].id, found[3].id, ""]
     assert set(found[3].also) == {found[1].id, found[2].id}
     assert list(integrity.check_memories(making.catalog)) == []
@@ -100,18 +98,18 @@ def test_the_doctor_mends_what_memories_say_of_each_other(making: Making) -> Non
         assert problem.fix is not None
         problem.fix(making.catalog)
     assert list(integrity.check_memories(making.catalog)) == []
-    assert list(outdated_words(connection)) == []
+    assert list(connection.memories.outdated_words()) == []
 
 
 def test_the_doctor_drops_vectors_that_are_none(making: Making) -> None:
     tell(making.catalog, "t", told("one"), told("two"))
     with making.catalog.transaction() as connection:
-        memory_writes.write_vectors(connection, "t", "made-up", [1, 2], unit_rows(2).astype(np.float32))
+        connection.memories.write_vectors("t", "made-up", [1, 2], unit_rows(2).astype(np.float32))
         connection.execute("UPDATE memory_vectors SET vector = x'ff7bff7b' WHERE memory_no = 2")
     [problem] = integrity.check_vectors(making.catalog)
     assert problem.fix is not None
     problem.fix(making.catalog)
-    assert memories.vectors_of(making.catalog, "t", "made-up")[0] == [1]
+    assert making.catalog.memories.vectors("t", "made-up")[0] == [1]
 
 
 def test_words_follow_the_rules_of_questions(making: Making) -> None:
@@ -122,14 +120,14 @@ def test_words_follow_the_rules_of_questions(making: Making) -> None:
         "seal",
     ]
     connection.execute("UPDATE memory_words SET body = 'as another version had it'")
-    before = memories.tenant_state(making.catalog, "t")
+    before = making.catalog.memories.state("t")
     [problem] = integrity.check_fulltext_words(making.catalog)
     assert problem.fix is not None
     problem.fix(making.catalog)
     assert list(integrity.check_fulltext_words(making.catalog)) == []
-    assert memories.tenant_state(making.catalog, "t") != before, "whoever holds them reads them again"
+    assert making.catalog.memories.state("t") != before, "whoever holds them reads them again"
     with making.catalog.transaction() as writing:
-        assert update_words(writing) == 0
+        assert writing.memories.update_words() == 0
 
 
 def test_an_index_that_only_remembers_is_not_restored_over(making: Making, tmp_path: Path) -> None:
@@ -140,6 +138,6 @@ def test_an_index_that_only_remembers_is_not_restored_over(making: Making, tmp_p
     restored = IndexPaths(tmp_path / "restored")
     restore(restored, tmp_path / "memories.zip")
     with Catalog(restored) as catalog:
-        assert [memory.text for memory in memories.list_memories(catalog, "t", Within())] == ["one"]
-        assert memories.count_memories(catalog) == (1, 1)
-        assert memories.tenants(catalog) == ["t"]
+        assert [memory.text for memory in catalog.memories.select("t", Within())] == ["one"]
+        assert catalog.memories.count() == (1, 1)
+        assert catalog.memories.tenants() == ["t"]

@@ -5,45 +5,35 @@ from __future__ import annotations
 import pytest
 from index_making import Making
 
-from research.store.catalog.documents import all_documents
-from research.store.catalog.pages import get_pages, page_ids_of, page_texts
-from research.store.fulltext.lookups import (
+from research.store.lookups import (
     FRONT,
-    all_headings,
     count_entries,
     count_years,
-    documents_with,
-    following_pages,
-    front_pages,
-    headings_with,
-    named_words,
-    pages_with_all,
-    words_on,
 )
 
 
 def the(making: Making, name: str) -> str:
-    return next(each.doc_id for each in all_documents(making.catalog) if each.filename == name)
+    return next(each.doc_id for each in making.catalog.documents.all() if each.filename == name)
 
 
 def numbers(making: Making, page_ids: object) -> list[int]:
-    return [page.page for page in get_pages(making.catalog, list(page_ids)).values()]  # type: ignore[call-overload]
+    return [page.page for page in making.catalog.pages.get_many(list(page_ids)).values()]  # type: ignore[call-overload]
 
 
 def test_names_and_first_pages(making: Making) -> None:
     making.add("night-harbour.pdf", ["cover", "walrus " * 200, "seal", "orca"])
     making.add("gardens.pdf", ["walrus"])
     doc_id = the(making, "night-harbour.pdf")
-    assert named_words(making.catalog, ["night", "harbour", "orca"]) == {doc_id: {"night", "harbour"}}
-    fronts = front_pages(making.catalog, [doc_id])[doc_id]
+    assert making.catalog.lookups.named_words(["night", "harbour", "orca"]) == {doc_id: {"night", "harbour"}}
+    fronts = making.catalog.lookups.front_pages([doc_id])[doc_id]
     assert [front.page for front in fronts] == [1, 2, 3] == list(range(1, FRONT + 1))
     assert [front.has_text for front in fronts] == [False, True, False]
-    held = words_on(making.catalog, [front.page_id for front in fronts], ["walrus", "seal", "orca"])
+    held = making.catalog.lookups.words_on([front.page_id for front in fronts], ["walrus", "seal", "orca"])
     assert held == {fronts[1].page_id: {"walrus"}, fronts[2].page_id: {"seal"}}
-    assert documents_with(making.catalog, "orca", most=2) == [doc_id]
-    assert len(documents_with(making.catalog, "walrus", most=2)) == 2
-    assert documents_with(making.catalog, 'no "such', most=2) == []
-    assert front_pages(making.catalog, []) == {}
+    assert making.catalog.lookups.documents_with("orca", most=2) == [doc_id]
+    assert len(making.catalog.lookups.documents_with("walrus", most=2)) == 2
+    assert making.catalog.lookups.documents_with('no "such', most=2) == []
+    assert making.catalog.lookups.front_pages([]) == {}
 
 
 def test_headings(making: Making) -> None:
@@ -56,7 +46,7 @@ def test_headings(making: Making) -> None:
         ],
     )
     doc_id = the(making, "a.pdf")
-    found = [(each.page, each.level, each.number, each.title) for each in all_headings(making.catalog, doc_id)]
+    found = [(each.page, each.level, each.number, each.title) for each in making.catalog.lookups.all_headings(doc_id)]
     assert (1, 1, "1", "introduction") in found
     assert (2, 2, "2.1", "rooms") in found
     assert (2, 7, "3", "method") in found
@@ -64,23 +54,23 @@ def test_headings(making: Making) -> None:
     assert (2, 7, "", "conclusion") in found
     assert {(2, 7, "b", "drivers"), (2, 7, "", "references")} <= set(found), "two columns may share a line"
     assert not any("12" in title for *_, title in found), "an entry of a table of contents is no heading"
-    only = headings_with(making.catalog, doc_id, ["rooms"])
+    only = making.catalog.lookups.headings(doc_id, ["rooms"])
     assert {each.page for each in only} == {2}
-    assert headings_with(making.catalog, doc_id, ["glossary"]) == []
+    assert making.catalog.lookups.headings(doc_id, ["glossary"]) == []
 
 
 def test_headings_of_hostile_pages_are_bounded(making: Making) -> None:
     making.add("a.pdf", ["# x\n" * 100_000] * 3)
-    assert len(all_headings(making.catalog, the(making, "a.pdf"))) <= 3 * 2_000
+    assert len(making.catalog.lookups.all_headings(the(making, "a.pdf"))) <= 3 * 2_000
 
 
 def test_following_pages(making: Making) -> None:
     making.add("a.pdf", ["one", "two", "three", "four"])
     [first] = [
-        page_id for page_id in page_ids_of(making.catalog, [the(making, "a.pdf")]) if numbers(making, [page_id]) == [2]
+        page_id for page_id in making.catalog.pages.ids_of([the(making, "a.pdf")]) if numbers(making, [page_id]) == [2]
     ]
-    assert [text for _, _, text in following_pages(making.catalog, first, 1)] == ["two", "three"]
-    assert [text for _, _, text in following_pages(making.catalog, first, 9)] == ["two", "three", "four"]
+    assert [text for _, _, text in making.catalog.lookups.following_pages(first, 1)] == ["two", "three"]
+    assert [text for _, _, text in making.catalog.lookups.following_pages(first, 9)] == ["two", "three", "four"]
 
 
 @pytest.mark.parametrize(
@@ -105,16 +95,16 @@ def test_pages_with_all_words_of_a_topic(making: Making) -> None:
     making.add("a.pdf", ["walrus", "walrus and penguin", "walrus penguin walrus penguin", "filler"])
     making.add("b.pdf", ["penguin", "the penguin met a walrus by the sea on a cold day in the north"])
     making.add("c.pdf", ["walrus", "penguin"])
-    found = pages_with_all(making.catalog, "the walrus and the penguin")
+    found = making.catalog.lookups.pages_with_all("the walrus and the penguin")
     assert list(found) == [the(making, "a.pdf"), the(making, "b.pdf")], "on one page, the best first"
     assert numbers(making, found.values()) == [3, 2]
-    assert pages_with_all(making.catalog, "the") == {}
-    assert pages_with_all(making.catalog, 'AND "OR NOT') == {}
-    assert pages_with_all(making.catalog, " ".join(f"word{n}" for n in range(30))) == {}
+    assert making.catalog.lookups.pages_with_all("the") == {}
+    assert making.catalog.lookups.pages_with_all('AND "OR NOT') == {}
+    assert making.catalog.lookups.pages_with_all(" ".join(f"word{n}" for n in range(30))) == {}
 
 
 def test_page_texts(making: Making) -> None:
     making.add("a.pdf", ["one", "two"])
-    found = list(page_texts(making.catalog, the(making, "a.pdf")))
+    found = list(making.catalog.pages.texts(the(making, "a.pdf")))
     assert [(page.page, page.markdown) for page in found] == [(1, "one"), (2, "two")]
-    assert list(page_texts(making.catalog, "nobody")) == []
+    assert list(making.catalog.pages.texts("nobody")) == []

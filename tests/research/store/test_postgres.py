@@ -23,35 +23,21 @@ from postgres import PostgresCatalog, running_server
 from research.errors import NothingFoundError
 from research.memories import AskedTurn, CitedPage, Within
 from research.records import PAGE_GIVEN_UP, DocumentInfo, FailedPage, Line, Page
-from research.store.catalog import (
-    chunk_vectors,
-    document_names,
-    document_writes,
-    documents,
-    governance,
-    labels,
-    ledger,
-    memories,
-    memory_writes,
+from research.store import (
+    generations,
+    integrity,
     packages,
-    page_vectors,
-    pages,
-    session_turns,
 )
-from research.store.catalog.catalog import Catalog
-from research.store.catalog.chunk_vectors import revision_of
-from research.store.catalog.documents import FileStamp, Scope
-from research.store.catalog.governance import AuditRow
-from research.store.catalog.labels import content_revision
-from research.store.catalog.ledger import CRASHED, KILLED, TIMEOUT, FailedFile
-from research.store.catalog.packages import CachedRow
-from research.store.catalog.page_vectors import PageBlobs
-from research.store.files import images
-from research.store.files.paths import IndexPaths
-from research.store.fulltext.lookups import numbered_pages
-from research.store.upkeep import integrity
-from research.store.vectors import generations, writer
-from research.store.vectors.index import TEXT, VISUAL, VectorIndex, exact_scan
+from research.store import publish as writer
+from research.store.catalog import Catalog
+from research.store.documents import FileStamp
+from research.store.governance import AuditRow
+from research.store.ledger import CRASHED, KILLED, TIMEOUT, FailedFile
+from research.store.names import Scope
+from research.store.nearest import TEXT, VISUAL, VectorIndex, exact_scan
+from research.store.packages import CachedRow
+from research.store.paths import IndexPaths
+from research.store.vectors import PageBlobs
 
 ROOT = Path(__file__).parents[3]
 STATEMENT = re.compile(r"\s*(SELECT|INSERT INTO|UPDATE|DELETE FROM|WITH)\s")
@@ -72,7 +58,7 @@ def catalogs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Any]]:
         paths[1].create()
         theirs = PostgresCatalog(address, paths[1])
         for catalog in (ours, theirs):
-            catalog.set_meta("catalog_id", "0" * 32)
+            catalog.write_meta({"catalog_id": "0" * 32})
         yield [ours, theirs]
         theirs.close()
 
@@ -115,8 +101,8 @@ def _read(catalog: Any) -> None:
     _add(catalog, SECOND, "b.pdf", ["orca", "narwhal"], images=True)  # read again, in its own place
     _add(catalog, THIRD, "c.pdf", [PAGE_GIVEN_UP])
     catalog.connection.execute("UPDATE pages SET error = ? WHERE doc_id = ?", (PAGE_GIVEN_UP, THIRD))
-    labels.add_tags(catalog, [FIRST], ["animals", "north"])
-    labels.remove_tags(catalog, [FIRST], ["north", "nowhere"])
+    catalog.labels.add_tags([FIRST], ["animals", "north"])
+    catalog.labels.remove_tags([FIRST], ["north", "nowhere"])
 
 
 def _converse(catalog: Any) -> object:
@@ -125,11 +111,11 @@ def _converse(catalog: Any) -> object:
     turn = AskedTurn("Where?", "Where? ice", tuple(cited), asked_at="2026-01-01T00:00:00+00:00")
     with catalog.transaction() as connection:
         for session in ("north", "north", "south"):
-            number = session_turns.add_turn(connection, "anna", session, turn)
-        session_turns.keep_answer(connection, "anna", "north", 2, answer="On ice [1].", model="tiny")
-        session_turns.add_turn(connection, "ben", "north", turn)
-        gone = session_turns.remove_session(connection, "ben", "north")
-        session_turns.leave_sessions(connection, ["9" * 16], heir=SECOND)
+            number = connection.sessions.add("anna", session, turn)
+        connection.sessions.keep_answer("anna", "north", 2, answer="On ice [1].", model="tiny")
+        connection.sessions.add("ben", "north", turn)
+        gone = connection.sessions.remove("ben", "north")
+        connection.sessions.leave(["9" * 16], heir=SECOND)
     return number, gone
 
 
@@ -147,16 +133,16 @@ def _cache_packages(catalog: Any) -> object:
         for package_id, day in (("made-a", 1), ("made-a", 2), ("made-b", 9), ("nowhere", 9)):
             put, until = f"2026-01-0{day}T00:00:00+00:00", f"2026-01-0{day}T00:30:00+00:00"
             row = CachedRow(package_id, "lab", "ann", "policy", f"content-{day}", put, until, "ab" * 32, b"{}\x00")
-            packages.put_cached(connection, row)
+            connection.packages.put_cached(row)
         for moment in ("2026-01-02T00:10:00+00:00", "2026-01-10T00:00:00+00:00"):
-            told.append(packages.expired_ids(connection, moment))
-    told.append([packages.get_cached(catalog, name) for name in ("made-a", "made-b", "nowhere")])
+            told.append(connection.packages.expired_ids(moment))
+    told.append([catalog.packages.cached(name) for name in ("made-a", "made-b", "nowhere")])
     with catalog.transaction() as connection:
         connection.execute("DELETE FROM packages WHERE package_id = ?", ("made-a",))
-        told.append(sorted(packages.cached_ids(catalog)))
-        packages.remove_cached(connection, ["made-b"])
-        told.append(sorted(packages.cached_ids(catalog)))
-        packages.clear_cached(connection)
+        told.append(sorted(catalog.packages.cached_ids()))
+        connection.packages.remove_cached(["made-b"])
+        told.append(sorted(catalog.packages.cached_ids()))
+        connection.packages.clear_cached()
         connection.execute("DELETE FROM packages WHERE package_id = ?", ("made-b",))
         connection.execute("DELETE FROM package_requests WHERE request_id = ?", ("made",))
     assert [[each is None for each in each_of] for each_of in told[2:3]] == [[False, False, True]]
@@ -176,15 +162,15 @@ def _build_packages(catalog: Any) -> object:
     days = [f"2026-01-0{day}T00:00:00+00:00" for day in (1, 2, 3)]
     with catalog.transaction() as connection:
         for whose, name, at in ((anna, "a", days[0]), (anna, "b", days[1]), (ben, "a", days[2])):
-            packages.put_request(connection, whose, packages.StoredRequest(name, at, "{}"))
+            connection.packages.put_request(whose, packages.StoredRequest(name, at, "{}"))
             stored = packages.StoredPackage(f"{whose.tenant}-{name}", name, at, at, "owner", "1-1-0", "{}")
-            packages.put_package(connection, whose, stored, [f"page:{FIRST}#1", f"page:{THIRD}#1", "memory:m"])
-        told = packages.give_feedback(connection, "anna-b", [f"page:{FIRST}#1", "memory:none"], 1)
-        packages.put_package(connection, anna, stored, [f"page:{FIRST}#1"])
-        gone = packages.prune(connection, days[1])
-        packages.leave_packages(connection, ["memory:m"])
-        left = sorted(packages.left_packages(catalog))
-        packages.forget_left(connection, left[:1])
+            connection.packages.put(whose, stored, [f"page:{FIRST}#1", f"page:{THIRD}#1", "memory:m"])
+        told = connection.packages.give_feedback("anna-b", [f"page:{FIRST}#1", "memory:none"], 1)
+        connection.packages.put(anna, stored, [f"page:{FIRST}#1"])
+        gone = connection.packages.prune(days[1])
+        connection.packages.leave(["memory:m"])
+        left = sorted(catalog.packages.left())
+        connection.packages.forget_left(left[:1])
     return told, gone, left
 
 
@@ -194,13 +180,13 @@ def _record_access(catalog: Any) -> object:
         for number in range(1, 5):
             at = f"2026-01-0{number}T00:00:00+00:00"
             made = AuditRow(number, at, "access", "lab", "ann", f"d{number}", number % 2, "ab" * 32, "{}")
-            governance.add_rows(connection, [made])
-        told = [governance.last_before(connection, f"2026-01-0{day}") for day in (1, 3, 9)]
-        found = [governance.first_row(connection), governance.last_row(connection), governance.row_at(connection, 2)]
-        governance.remove_through(connection, 1)
-    narrow = governance.list_rows(catalog, tenant="lab", principal="ann", since="2026-01-03", denied=True, limit=9)
-    decided = governance.row_of_decision(catalog, "d3"), governance.row_of_decision(catalog, "d1")
-    return told, found, narrow, decided, list(governance.rows_between(catalog.connection, 2, 3))
+            connection.audit.add([made])
+        told = [connection.audit.last_before(f"2026-01-0{day}") for day in (1, 3, 9)]
+        found = [connection.audit.first(), connection.audit.last(), connection.audit.at(2)]
+        connection.audit.remove_through(1)
+    narrow = catalog.audit.select(tenant="lab", principal="ann", since="2026-01-03", denied=True, limit=9)
+    decided = catalog.audit.of_decision("d3"), catalog.audit.of_decision("d1")
+    return told, found, narrow, decided, list(catalog.audit.between(2, 3))
 
 
 def _remember(catalog: Any) -> object:
@@ -218,24 +204,24 @@ def _remember(catalog: Any) -> object:
     outcomes += tell(catalog, "anna", told("tim lives in kiel", session="s", created_at="2026-01-05T00:00:00+00:00"))
     outcomes += tell(catalog, "ben", told("Tim lives in Kiel", id="kiel"))
     with catalog.transaction() as connection:
-        number = memories.numbers_of(connection, "anna", ["kiel"])["kiel"]
-        memory_writes.write_vectors(connection, "anna", "made-up", [number, 99], _unit(2))
-        memory_writes.write_vectors(connection, "anna", "made-up", [number], _unit(1))
-        memory_writes.give_feedback(connection, "anna", number, helped=True, score=0.5, at="2026-01-03T00:00:00+00:00")
-        memory_writes.note_used(connection, "anna", {number: "2026-01-04T00:00:00+00:00"})
-        near = memories.numbers_of(connection, "anna", [told("near").id])
-        joined = memory_writes.join(connection, "anna", next(iter(near.values())), number)
-    return outcomes, joined, memories.count_memories(catalog), memories.tenants(catalog)
+        number = connection.memories.numbers("anna", ["kiel"])["kiel"]
+        connection.memories.write_vectors("anna", "made-up", [number, 99], _unit(2))
+        connection.memories.write_vectors("anna", "made-up", [number], _unit(1))
+        connection.memories.give_feedback("anna", number, helped=True, score=0.5, at="2026-01-03T00:00:00+00:00")
+        connection.memories.note_used("anna", {number: "2026-01-04T00:00:00+00:00"})
+        near = connection.memories.numbers("anna", [told("near").id])
+        joined = connection.memories.join("anna", next(iter(near.values())), number)
+    return outcomes, joined, catalog.memories.count(), catalog.memories.tenants()
 
 
 def _correct(catalog: Any) -> object:
     """Words as another version had them, and links to nothing."""
     catalog.connection.execute("UPDATE memory_words SET body = 'other' WHERE tenant = ?", ("ben",))
-    outdated = list(memories.outdated_words(catalog.connection))
+    outdated = list(catalog.memories.outdated_words())
     with catalog.transaction() as connection:
-        memories.update_words(connection)
-        memories.drop_words(connection, "ben", 1)
-        memories.update_words(connection)
+        connection.memories.update_words()
+        connection.memories.drop_words("ben", 1)
+        connection.memories.update_words()
     catalog.connection.execute("UPDATE memories SET superseded_by = 77 WHERE tenant = ?", ("ben",))
     catalog.connection.execute("UPDATE memory_vectors SET vector = ?", (b"short",))
     found = []
@@ -249,72 +235,72 @@ def _correct(catalog: Any) -> object:
 
 def _forget(catalog: Any) -> object:
     with catalog.transaction() as connection:
-        expired = memory_writes.expired(connection, "anna", "2026-01-03T00:00:00+00:00", 9)
-        gone = memory_writes.forget(connection, "anna", expired)
-        number = memories.numbers_of(connection, "anna", ["kiel"])["kiel"]
-        made = memory_writes.summaries_of(connection, "anna", [number])
-        gone += memory_writes.forget(connection, "anna", [number])
-        left = [memory_writes.chosen(connection, "anna", within, 9) for within in (Within(session="s"), Within())]
-        gone += memory_writes.forget(connection, "ben", memory_writes.chosen(connection, "ben", Within(), 9))
+        expired = connection.memories.expired("anna", "2026-01-03T00:00:00+00:00", 9)
+        gone = connection.memories.forget("anna", expired)
+        number = connection.memories.numbers("anna", ["kiel"])["kiel"]
+        made = connection.memories.summaries("anna", [number])
+        gone += connection.memories.forget("anna", [number])
+        left = [connection.memories.chosen("anna", within, 9) for within in (Within(session="s"), Within())]
+        gone += connection.memories.forget("ben", connection.memories.chosen("ben", Within(), 9))
     return expired, gone, made, left
 
 
 def _embed(catalog: Any) -> None:
-    chunk_vectors.set_encoder(catalog, "made-up", DIM)
-    page_vectors.set_encoder(catalog, "regions:made-up", DIM)
-    waiting = [chunk.chunk_id for chunk in chunk_vectors.pending_chunks(catalog)]
-    chunk_vectors.write_vectors(catalog, waiting[:2], _unit(2))
-    ledger.close_ledger(catalog)
-    chunk_vectors.write_vectors(catalog, waiting, _unit(len(waiting)))  # two of them anew
-    ledger.close_ledger(catalog)
+    catalog.chunks.set_encoder("made-up", DIM)
+    catalog.visual.set_encoder("regions:made-up", DIM)
+    waiting = [chunk.chunk_id for chunk in catalog.chunks.pending()]
+    catalog.chunks.write(waiting[:2], _unit(2))
+    catalog.ledger.close()
+    catalog.chunks.write(waiting, _unit(len(waiting)))  # two of them anew
+    catalog.ledger.close()
 
 
 def _recognise(catalog: Any) -> None:
     lines = [Line("walrus", (0.1, 0.1, 0.5, 0.2)), Line("ice", (0.0, 0.0, 1.0, 1.0))]
     for text in ("read by OCR", "read better"):
         page = Page(2, text, ocr_engine="tesseract")
-        document_writes.write_ocr(catalog, FIRST, page, chunks_of(2, text), lines)
-    document_writes.write_ocr(catalog, "f" * 16, Page(1, ""), [], [])  # of a document that was removed
-    document_writes.give_up_ocr(catalog, FIRST, [FailedPage(3, "ocr", CRASHED, "it crashed")])
-    document_writes.needs_no_ocr(catalog, FIRST, [1])
-    missing = page_vectors.pages_with_new_lines(catalog)
-    page_vectors.write(catalog, [PageBlobs(page_id, b"", b"", b"", b"packed") for page_id in missing])
-    page_vectors.set_problem(catalog, "none left")
+        catalog.documents.write_ocr(FIRST, page, chunks_of(2, text), lines)
+    catalog.documents.write_ocr("f" * 16, Page(1, ""), [], [])  # of a document that was removed
+    catalog.documents.give_up_ocr(FIRST, [FailedPage(3, "ocr", CRASHED, "it crashed")])
+    catalog.documents.needs_no_ocr(FIRST, [1])
+    missing = catalog.visual.pages_with_new_lines()
+    catalog.visual.write([PageBlobs(page_id, b"", b"", b"", b"packed") for page_id in missing])
+    catalog.visual.set_problem("none left")
 
 
 def _draw(catalog: Any) -> object:
-    ledger.ask_for_images(catalog)
+    catalog.ledger.ask_for_images()
     for name, content in (("image_path", JPEG), ("thumbnail_path", WEBP)):
         path = Path(getattr(catalog.paths, name)(FIRST, 1))
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
-    document_writes.mark_drawn(catalog, FIRST, [1, 2], published=99, failed=[FailedPage(3, "images", TIMEOUT, "slow")])
-    document_writes.mark_drawn(catalog, SECOND, [], published=0)
-    missing = images.missing(catalog)
-    images.forget(catalog, missing)
+    catalog.documents.mark_drawn(FIRST, [1, 2], published=99, failed=[FailedPage(3, "images", TIMEOUT, "slow")])
+    catalog.documents.mark_drawn(SECOND, [], published=0)
+    missing = catalog.pages.missing_images()
+    catalog.pages.forget_images(missing)
     return missing
 
 
 def _give_up(catalog: Any) -> object:
-    told = ledger.nameless(catalog)
-    ledger.name_them(catalog)
+    told = catalog.ledger.count_unnoted()
+    catalog.ledger.note_unnoted()
     record = FailedFile("/docs/bad.pdf", "ab" * 32, 1, TIMEOUT, "slow")
-    ledger.record_file(catalog, record)
-    ledger.record_file(catalog, replace(record, tries=2))
-    ledger.reopen(catalog)
-    ledger.reopen(catalog, waiting_of=[FIRST])
-    found = ledger.failed_file(catalog, "/docs/bad.pdf"), ledger.to_read_again(catalog, waiting=True)
-    ledger.forget_files_gone(catalog)
-    return told, found, ledger.failed_file(catalog, "/docs/bad.pdf")
+    catalog.ledger.record_file(record)
+    catalog.ledger.record_file(replace(record, tries=2))
+    catalog.ledger.reopen()
+    catalog.ledger.reopen(waiting_of=[FIRST])
+    found = catalog.ledger.failed_file("/docs/bad.pdf"), catalog.ledger.to_read_again(waiting=True)
+    catalog.ledger.forget_missing_files()
+    return told, found, catalog.ledger.failed_file("/docs/bad.pdf")
 
 
 def _move(catalog: Any) -> None:
-    document_writes.note_file(catalog, FIRST, FileStamp("/docs/copy.pdf", 2, 2, 2, 2))
-    document_writes.note_file(catalog, FIRST, FileStamp("/docs/copy.pdf", 3, 3, 3, 3))
-    document_writes.rename_document(catalog, SECOND, "/docs/b.pdf", stamp("/new/Fresh.pdf"), "Fresh.pdf")
+    catalog.documents.note_file(FIRST, FileStamp("/docs/copy.pdf", 2, 2, 2, 2))
+    catalog.documents.note_file(FIRST, FileStamp("/docs/copy.pdf", 3, 3, 3, 3))
+    catalog.documents.rename(SECOND, "/docs/b.pdf", stamp("/new/Fresh.pdf"), "Fresh.pdf")
     _add(catalog, "e" * 16, "a.pdf", ["a changed file"])  # the copy keeps the first
     _add(catalog, "d" * 16, "a.pdf", ["changed again"])  # and this one takes over
-    document_writes.remove_document(catalog, THIRD)
+    catalog.documents.remove(THIRD)
 
 
 def _publish(catalog: Any) -> object:
@@ -322,21 +308,21 @@ def _publish(catalog: Any) -> object:
     told: list[object] = [writer.text_keys(catalog), writer.visual_keys(catalog)]
     writer.publish(catalog)
     told += [replace(generations.state_of(catalog), generation=None), *_nearest(catalog)]
-    chunk_vectors.touch_vectors(catalog.connection, FIRST)
+    catalog.chunks.touch(FIRST)
     writer.publish(catalog)
     return [*told, *_nearest(catalog)]
 
 
 def _see(catalog: Any) -> object:
     """A visual model takes the place of `regions`."""
-    page_vectors.set_encoder(catalog, "colpali:made-up", DIM)
+    catalog.visual.set_encoder("colpali:made-up", DIM)
     _add(catalog, MODEL, "d.pdf", ["one", "two", "three"])
-    document_writes.mark_drawn(catalog, MODEL, [1, 2, 3], published=0)
-    unseen = page_vectors.unseen_images(catalog)
+    catalog.documents.mark_drawn(MODEL, [1, 2, 3], published=0)
+    unseen = catalog.visual.unseen_images()
     first = _unit(1)[0].astype("<f2").tobytes()
-    page_vectors.write(catalog, [PageBlobs(unseen[0].page_id, first, b"boxes", b"sketch", b"vectors")])
-    page_vectors.give_up(catalog, unseen[1], FailedPage(unseen[1].page, "visual", KILLED, "gone"))
-    ledger.reopen(catalog)
+    catalog.visual.write([PageBlobs(unseen[0].page_id, first, b"boxes", b"sketch", b"vectors")])
+    catalog.visual.give_up(unseen[1], FailedPage(unseen[1].page, "visual", KILLED, "gone"))
+    catalog.ledger.reopen()
     told = [generations.state_of(catalog).missing, writer.visual_keys(catalog)]
     writer.publish(catalog)
     return [[replace(image, path="") for image in unseen], *told, *_nearest(catalog)]
@@ -353,29 +339,29 @@ def _look_after(catalog: Any) -> object:
             told.append((problem.name, problem.message))
             if problem.fix is not None:
                 problem.fix(catalog)
-    chunk_vectors.set_encoder(catalog, "another", DIM)
+    catalog.chunks.set_encoder("another", DIM)
     return told
 
 
 def _everything(catalog: Any) -> dict[str, object]:
     """What all reading functions say."""
-    known = documents.all_documents(catalog)
-    ids = sorted(pages.page_ids_of(catalog, [info.doc_id for info in known]))
+    known = catalog.documents.all()
+    ids = sorted(catalog.pages.ids_of([info.doc_id for info in known]))
     keys = [f"{info.doc_id}:{page}:0" for info in known for page in (1, 2)]
     question = _unit(1)[0]
     return {
         "documents": known,
-        "document": [documents.get_document(catalog, doc_id) for doc_id in (FIRST, THIRD)],
-        "by hash": [documents.document_of_hash(catalog, info.sha256) for info in known],
-        "reader version": [documents.reader_version_of(catalog, doc_id) for doc_id in (FIRST, THIRD)],
-        "at path": documents.document_at_path(catalog, "/docs/copy.pdf"),
-        "paths": [documents.paths_of(catalog, info.doc_id) for info in known],
-        "below": documents.paths_below(catalog, "/docs"),
-        "unfinished": {stage: sorted(ids) for stage, ids in ledger.unfinished(catalog).items()},
-        "tags": [[labels.tags_of(catalog, info.doc_id) for info in known], labels.all_tags(catalog)],
-        "known": document_names.known_documents(catalog),
+        "document": [catalog.documents.get(doc_id) for doc_id in (FIRST, THIRD)],
+        "by hash": [catalog.documents.of_hash(info.sha256) for info in known],
+        "reader version": [catalog.documents.reader_version(doc_id) for doc_id in (FIRST, THIRD)],
+        "at path": catalog.documents.at_path("/docs/copy.pdf"),
+        "paths": [catalog.documents.paths(info.doc_id) for info in known],
+        "below": catalog.documents.paths_below("/docs"),
+        "unfinished": {stage: sorted(ids) for stage, ids in catalog.ledger.unfinished().items()},
+        "tags": [[catalog.labels.tags(info.doc_id) for info in known], catalog.labels.all_tags()],
+        "known": catalog.names.known(),
         "named": [_named(catalog, name) for name in ("a", "copy.pdf", "FRESH", "t", "eeee", "file-" + "e" * 16, "?")],
-        "ids": document_names.current_ids(catalog, [FIRST, THIRD, "e" * 16, "file-" + "e" * 16]),
+        "ids": catalog.names.current_ids([FIRST, THIRD, "e" * 16, "file-" + "e" * 16]),
         "scope": [
             scope.page_ids(catalog)
             for scope in (
@@ -384,73 +370,73 @@ def _everything(catalog: Any) -> dict[str, object]:
                 Scope(frozenset([FIRST]), ((2, 2),)),
             )
         ],
-        "totals": pages.totals(catalog),
-        "pages": sorted(_without_folder(catalog, pages.get_pages(catalog, ids).values()), key=repr),
-        "with text": sorted(text.text for _, text in pages.get_pages_with_text(catalog, ids).values()),
-        "pages of": _without_folder(catalog, pages.pages_of(catalog, [info.doc_id for info in known])),
-        "page": [pages.get_page(catalog, info.doc_id, 99) for info in known],
-        "page ids": pages.page_ids_at(catalog, [f"{info.doc_id}:1" for info in known]),
-        "places": pages.places_of(catalog, ids),
-        "owners": pages.documents_of(catalog, ids),
-        "markdown": [pages.page_markdown(catalog, info.doc_id, 1) for info in known],
-        "markdowns": sorted(pages.markdown_of(catalog, ids)),
-        "whole": [pages.document_markdown(catalog, info.doc_id) for info in known],
-        "texts": [list(pages.page_texts(catalog, info.doc_id)) for info in known],
-        "numbered": numbered_pages(catalog, [info.doc_id for info in known], [1, -1]),
-        "pending": list(chunk_vectors.pending_chunks(catalog)),
+        "totals": catalog.pages.totals(),
+        "pages": sorted(_without_folder(catalog, catalog.pages.get_many(ids).values()), key=repr),
+        "with text": sorted(text.text for _, text in catalog.pages.with_text(ids).values()),
+        "pages of": _without_folder(catalog, catalog.pages.of_documents([info.doc_id for info in known])),
+        "page": [catalog.pages.get(info.doc_id, 99) for info in known],
+        "page ids": catalog.pages.ids_at([f"{info.doc_id}:1" for info in known]),
+        "places": catalog.pages.places(ids),
+        "owners": catalog.pages.documents(ids),
+        "markdown": [catalog.pages.markdown(info.doc_id, 1) for info in known],
+        "markdowns": sorted(catalog.pages.markdowns(ids)),
+        "whole": [catalog.pages.document_markdown(info.doc_id) for info in known],
+        "texts": [list(catalog.pages.texts(info.doc_id)) for info in known],
+        "numbered": catalog.lookups.numbered_pages([info.doc_id for info in known], [1, -1]),
+        "pending": list(catalog.chunks.pending()),
         "chunks": (
-            chunk_vectors.count_chunks(catalog),
-            ledger.count_pending(catalog),
-            chunk_vectors.longest_chunk(catalog),
+            catalog.chunks.count(),
+            catalog.ledger.count_pending(),
+            catalog.chunks.longest(),
         ),
-        "embedded": chunk_vectors.count_embedded(catalog, range(1, 50)),
-        "sequences": (chunk_vectors.last_sequence(catalog), page_vectors.last_sequence(catalog), revision_of(catalog)),
-        "vectors of pages": _plain(chunk_vectors.vectors_of_pages(catalog, ids)),
-        "nearest": chunk_vectors.nearest_on_pages(catalog, ids, question),
-        "means": {page_id: mean.tolist() for page_id, mean in chunk_vectors.page_means(catalog, ids).items()},
-        "of chunks": chunk_vectors.page_ids_of_chunks(catalog, keys, through_seq=5),
-        "side": (page_vectors.visual_side(catalog), page_vectors.count(catalog), page_vectors.count_unseen(catalog)),
-        "lines": [page_vectors.lines_of(catalog, page_id) for page_id in ids],
-        "new lines": page_vectors.pages_with_new_lines(catalog),
-        "embedded lines": page_vectors.embedded_lines_of(catalog, ids),
-        "seen": sorted(map(tuple, page_vectors.seen_of(catalog, ids))),
-        "page vectors": [list(page_vectors.vectors_of(catalog, some)) for some in (ids, None)],
-        "sketches": [list(page_vectors.sketches_of(catalog, some)) for some in (ids, None)],
-        "for ocr": (ledger.count_for_ocr(catalog), [ledger.pages_for_ocr(catalog, info.doc_id) for info in known]),
-        "sessions": (session_turns.list_sessions(catalog, "anna"), session_turns.count_turns(catalog)),
-        "turns": [session_turns.turns_of(catalog, "anna", "north", last=last) for last in (None, 1)],
-        "lost": (session_turns.lost_documents(catalog), packages.lost_documents(catalog)),
+        "embedded": catalog.chunks.count_embedded(range(1, 50)),
+        "sequences": (catalog.chunks.last_sequence(), catalog.visual.last_sequence(), catalog.chunks.revision()),
+        "vectors of pages": _plain(catalog.chunks.of_pages(ids)),
+        "nearest": catalog.chunks.nearest(ids, question),
+        "means": {page_id: mean.tolist() for page_id, mean in catalog.chunks.page_means(ids).items()},
+        "of chunks": catalog.chunks.page_ids(keys, through_seq=5),
+        "side": (catalog.visual.side(), catalog.visual.count(), catalog.visual.count_unseen()),
+        "lines": [catalog.visual.lines(page_id) for page_id in ids],
+        "new lines": catalog.visual.pages_with_new_lines(),
+        "embedded lines": catalog.visual.embedded_lines(ids),
+        "seen": sorted(map(tuple, catalog.visual.seen(ids))),
+        "page vectors": [list(catalog.visual.vectors(some)) for some in (ids, None)],
+        "sketches": [list(catalog.visual.sketches(some)) for some in (ids, None)],
+        "for ocr": (catalog.ledger.count_for_ocr(), [catalog.ledger.pages_for_ocr(info.doc_id) for info in known]),
+        "sessions": (catalog.sessions.all("anna"), catalog.sessions.count()),
+        "turns": [catalog.sessions.turns("anna", "north", last=last) for last in (None, 1)],
+        "lost": (catalog.sessions.lost_documents(), catalog.packages.lost_documents()),
         "packages": [
             (
-                packages.list_packages(catalog, whose, 9),
-                [packages.get_package(catalog, whose, name) for name in ("anna-b", "ben-a")],
-                [packages.package_of_request(catalog, whose, name) for name in "ab"],
-                [packages.get_request(catalog, whose, name) for name in "ab"],
-                packages.uses_of(catalog, whose.tenant, [f"page:{FIRST}#1", f"page:{THIRD}#1", "memory:m"]),
+                catalog.packages.recent(whose, 9),
+                [catalog.packages.get(whose, name) for name in ("anna-b", "ben-a")],
+                [catalog.packages.of_request(whose, name) for name in "ab"],
+                [catalog.packages.request(whose, name) for name in "ab"],
+                catalog.packages.uses(whose.tenant, [f"page:{FIRST}#1", f"page:{THIRD}#1", "memory:m"]),
             )
             for whose in (packages.Whose("anna", "agent"), packages.Whose("ben", "agent"))
         ],
-        "left": sorted(packages.left_packages(catalog)),
-        "content": content_revision(catalog, "nobody").partition("-")[2],
+        "left": sorted(catalog.packages.left()),
+        "content": catalog.labels.content_revision("nobody").partition("-")[2],
         "memories": [
-            list(memories.list_memories(catalog, "anna", within, now=now, newest=newest))
+            list(catalog.memories.select("anna", within, now=now, newest=newest))
             for within in (Within(), Within("s", "p", "n", ("memory",)), Within(tags=("people",)))
             for now, newest in (("", True), ("2026-01-03T00:00:00+00:00", False))
         ],
-        "searched": memories.rows_after(catalog, "anna", 2),
-        "changed": getattr(memories.tenant_state(catalog, "anna"), "last_seq", None),
+        "searched": catalog.memories.rows_after("anna", 2),
+        "changed": getattr(catalog.memories.state("anna"), "last_seq", None),
         "memory vectors": [
-            _plain(memories.vectors_of(catalog, "anna", "made-up", numbers)) for numbers in (None, [1, 2, 3])
+            _plain(catalog.memories.vectors("anna", "made-up", numbers)) for numbers in (None, [1, 2, 3])
         ],
-        "to embed": memories.pending_vectors(catalog, "anna", "made-up", 9),
-        "given up": (ledger.given_up(catalog), [ledger.failures_of(catalog, info.doc_id) for info in known]),
-        "again": [ledger.to_read_again(catalog, waiting=waiting) for waiting in (False, True)],
+        "to embed": catalog.memories.pending_vectors("anna", "made-up", 9),
+        "given up": (catalog.ledger.given_up(), [catalog.ledger.failures(info.doc_id) for info in known]),
+        "again": [catalog.ledger.to_read_again(waiting=waiting) for waiting in (False, True)],
     }
 
 
 def _named(catalog: Any, name: str) -> list[str]:
     try:
-        return [info.doc_id for info in document_names.select_documents(catalog, [name])]
+        return [info.doc_id for info in catalog.names.select([name])]
     except NothingFoundError as error:
         return [error.message]
 
@@ -462,7 +448,7 @@ def _add(catalog: Any, doc_id: str, name: str, texts: list[str], *, ocr: set[int
         (Page(number, text, needs_ocr=number in ocr), chunks_of(number, text))
         for number, text in enumerate(texts, start=1)
     ]
-    document_writes.add_document(catalog, info, stamp(path), made, reader_version=1, **more)
+    catalog.documents.add(info, stamp(path), made, reader_version=1, **more)
 
 
 def _unit(count: int) -> NDArray[np.float32]:

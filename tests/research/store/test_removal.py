@@ -6,10 +6,10 @@ import pytest
 from index_making import Making
 
 from research.errors import NothingFoundError, UsageError
-from research.store.catalog.document_names import select_documents, select_one
-from research.store.upkeep.holdings import plan_removal, remove
-from research.store.vectors import generations, writer
-from research.store.vectors.writer import publish_if_possible
+from research.store import generations
+from research.store import publish as writer
+from research.store.holdings import plan_removal, remove
+from research.store.publish import publish_if_possible
 
 
 @pytest.fixture
@@ -23,12 +23,12 @@ def filled(making: Making) -> Making:
 
 
 def test_names_mean_each_document_once(filled: Making) -> None:
-    names = [d.filename for d in select_documents(filled.catalog, ["walrus*", "walrus.pdf", "WALRUS-annex"])]
+    names = [d.filename for d in filled.catalog.names.select(["walrus*", "walrus.pdf", "WALRUS-annex"])]
     assert names == ["walrus-annex.pdf", "walrus.pdf"]
-    assert select_one(filled.catalog, "walrus").filename == "walrus.pdf"
+    assert filled.catalog.names.select_one("walrus").filename == "walrus.pdf"
     for name, error in (("walr", UsageError), ("*", UsageError), (" ", UsageError), ("orca", NothingFoundError)):
         with pytest.raises(error):
-            select_one(filled.catalog, name)
+            filled.catalog.names.select_one(name)
 
 
 def test_only_a_pattern_may_mean_several(filled: Making) -> None:

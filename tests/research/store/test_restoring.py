@@ -16,16 +16,14 @@ from index_making import Making
 from research.encoders import SKETCH, first_stage, pack
 from research.errors import IndexUnusableError
 from research.records import pack_boxes
-from research.store.catalog import page_vectors
-from research.store.catalog.catalog import Catalog
-from research.store.catalog.documents import all_documents
-from research.store.catalog.page_vectors import PageBlobs
-from research.store.files import images
-from research.store.files.paths import IndexPaths
-from research.store.upkeep.backup import backup
-from research.store.upkeep.doctor import repair
-from research.store.upkeep.restore import restore
-from research.store.vectors import generations, writer
+from research.store import generations
+from research.store import publish as writer
+from research.store.archive import backup
+from research.store.catalog import Catalog
+from research.store.doctor import repair
+from research.store.paths import IndexPaths
+from research.store.restoring import restore
+from research.store.vectors import PageBlobs
 
 
 @pytest.fixture(scope="module")
@@ -50,13 +48,13 @@ OLD, NEW = ["auk.pdf", "orca.pdf"], ["orca.pdf", "walrus.pdf"]
 
 def names(paths: IndexPaths) -> list[str]:
     with Catalog(paths) as catalog:
-        return [document.filename for document in all_documents(catalog)]
+        return [document.filename for document in catalog.documents.all()]
 
 
 def is_whole(paths: IndexPaths) -> bool:
     """Catalog, collections and images fit each other."""
     with Catalog(paths) as catalog:
-        fits = not generations.state_of(catalog).behind and not images.missing(catalog)
+        fits = not generations.state_of(catalog).behind and not catalog.pages.missing_images()
         return fits and writer.holds_everything(catalog)
 
 
@@ -118,12 +116,12 @@ def test_pages_that_a_visual_model_saw(whole: Whole, tmp_path: Path) -> None:
     made = Making(tmp_path / "seen")
     made.add("seen.pdf", ["walrus", "seal"])
     made.embed()
-    page_vectors.set_encoder(made.catalog, "colpali:hub/name@0123456789ab+int8", 16)
+    made.catalog.visual.set_encoder("colpali:hub/name@0123456789ab+int8", 16)
     rows = unit_rows(3, 16)
     boxes = pack_boxes([(0.0, 0.0, 0.5, 1.0)] * 3)
     first = first_stage(rows).astype("<f2").tobytes()
-    page_vectors.write(made.catalog, [PageBlobs(1, first, boxes, pack(rows, bits=SKETCH), pack(rows))])
-    page_vectors.write(made.catalog, [PageBlobs(2, b"", b"", b"", b"")])
+    made.catalog.visual.write([PageBlobs(1, first, boxes, pack(rows, bits=SKETCH), pack(rows))])
+    made.catalog.visual.write([PageBlobs(2, b"", b"", b"", b"")])
     made.catalog.close()
     file = tmp_path / "seen.zip"
     backup(made.paths, file)
@@ -147,8 +145,8 @@ _KILLED = """
 import os, signal, sys
 from importlib import import_module
 from pathlib import Path
-from research.store.files.paths import IndexPaths
-from research.store.upkeep.restore import restore
+from research.store.paths import IndexPaths
+from research.store.restoring import restore
 module, name = sys.argv[3].rsplit(".", 1)
 setattr(import_module(f"research.store.{module}"), name, lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL))
 restore(IndexPaths(Path(sys.argv[1])), Path(sys.argv[2]), force=True)
@@ -156,22 +154,22 @@ restore(IndexPaths(Path(sys.argv[1])), Path(sys.argv[2]), force=True)
 
 
 POINTS = {
-    "upkeep.restore._copy": OLD,
-    "upkeep.restore._extract_images": OLD,
-    "upkeep.restore.publish_staged": OLD,
-    "upkeep.restore._put_in_place": OLD,
-    "upkeep.restore._adopt_images": OLD,
-    "vectors.generations.adopt": OLD,
-    "upkeep.restore._is_in_place": NEW,
-    "upkeep.restore._replace_images": NEW,
-    "files.images.sweep": NEW,
+    "restoring._copy": OLD,
+    "restoring._extract_images": OLD,
+    "restoring.publish_staged": OLD,
+    "restoring._put_in_place": OLD,
+    "restoring._adopt_images": OLD,
+    "generations.adopt": OLD,
+    "restoring._is_in_place": NEW,
+    "restoring._replace_images": NEW,
+    "files.sweep_images": NEW,
 }
 
 
 @pytest.mark.parametrize(
     ("point", "left"),
     [
-        ("upkeep.restore._replace_catalog", OLD),
+        ("restoring._replace_catalog", OLD),
         *(pytest.param(point, left, marks=pytest.mark.slow) for point, left in POINTS.items()),
     ],
 )

@@ -11,9 +11,7 @@ from index_making import Making, chunks_of, stamp
 from research.errors import NothingFoundError, UsageError
 from research.filters import LAST_PAGE, Filters
 from research.records import DocumentInfo, Page
-from research.store.catalog.document_writes import add_document, note_file
-from research.store.catalog.documents import Scope, select
-from research.store.catalog.labels import add_tags
+from research.store.names import Scope
 
 # id, path, pages, added
 SHELF = [
@@ -32,15 +30,15 @@ def shelf(making: Making) -> Making:
         name = path.rpartition("/")[2]
         info = DocumentInfo(doc_id, name, "pdf", "", pages, added, path, 1, doc_id * 4)
         read = [(Page(page, name), chunks_of(page, name)) for page in range(1, pages + 1)]
-        add_document(making.catalog, info, stamp(path), read, reader_version=1)
-    add_tags(making.catalog, ["aaaa000000000001", "cccc000000000003"], ["Read"])
-    add_tags(making.catalog, ["cccc000000000003"], ["tax 2026"])
+        making.catalog.documents.add(info, stamp(path), read, reader_version=1)
+    making.catalog.labels.add_tags(["aaaa000000000001", "cccc000000000003"], ["Read"])
+    making.catalog.labels.add_tags(["cccc000000000003"], ["tax 2026"])
     return making
 
 
 def left(shelf: Making, *filters: Filters) -> str:
     """The first letters of the documents that are left."""
-    documents = select(shelf.catalog, filters, FOLDER).documents
+    documents = shelf.catalog.names.scope(filters, FOLDER).documents
     return "abcde" if documents is None else "".join(sorted(doc_id[0] for doc_id in documents))
 
 
@@ -107,7 +105,7 @@ def test_all_of_several_hold(shelf: Making) -> None:
 )
 def test_what_leaves_nothing_is_named(shelf: Making, filters: Filters, message: str, hint: str) -> None:
     with pytest.raises(NothingFoundError) as caught:
-        select(shelf.catalog, [filters], FOLDER)
+        shelf.catalog.names.scope([filters], FOLDER)
     assert message in caught.value.message
     assert hint in caught.value.hint
 
@@ -115,9 +113,9 @@ def test_what_leaves_nothing_is_named(shelf: Making, filters: Filters, message: 
 def test_part_of_an_id_that_several_have(shelf: Making, making: Making) -> None:
     path, doc_id = "/x.pdf", "aaaa000000000009"
     info = DocumentInfo(doc_id, "x.pdf", "pdf", "", 1, "", path, 1, doc_id * 4)
-    add_document(making.catalog, info, stamp(path), [(Page(1, "x"), [])], reader_version=1)
+    making.catalog.documents.add(info, stamp(path), [(Page(1, "x"), [])], reader_version=1)
     with pytest.raises(UsageError, match="matches 2 documents"):
-        select(shelf.catalog, [Filters(documents=("aaaa0",))], FOLDER)
+        shelf.catalog.names.scope([Filters(documents=("aaaa0",))], FOLDER)
 
 
 def test_a_link_is_followed_to_where_files_lie(shelf: Making, tmp_path: Path) -> None:
@@ -126,7 +124,7 @@ def test_a_link_is_followed_to_where_files_lie(shelf: Making, tmp_path: Path) ->
 
 
 def test_a_copy_below_a_folder_is_enough(shelf: Making) -> None:
-    note_file(shelf.catalog, "cccc000000000003", stamp("/home/me/papers/copy.pdf"))
+    shelf.catalog.documents.note_file("cccc000000000003", stamp("/home/me/papers/copy.pdf"))
     assert left(shelf, Filters(under=("papers",))) == "abc"
 
 
@@ -154,6 +152,6 @@ def test_an_index_of_undated_documents(making: Making) -> None:
     info = making.add("a.pdf", ["one"])
     making.catalog.connection.execute("UPDATE documents SET timestamp = 'some day'")
     with pytest.raises(NothingFoundError, match="no document was added since 2026") as caught:
-        select(making.catalog, [Filters(since="2026")])
+        making.catalog.names.scope([Filters(since="2026")])
     assert caught.value.hint == "see: ctx list"
-    assert select(making.catalog, [replace(Filters(), documents=(info.doc_id,))]) == Scope()
+    assert making.catalog.names.scope([replace(Filters(), documents=(info.doc_id,))]) == Scope()

@@ -12,11 +12,7 @@ import pytest
 from index_making import Making
 
 from research.errors import IndexUnusableError
-from research.store.catalog.catalog import Catalog, Snapshot
-from research.store.catalog.document_writes import remove_document
-from research.store.catalog.documents import all_documents
-from research.store.catalog.pages import count_pages, get_pages, get_pages_with_text, page_markdown
-from research.store.fulltext import search
+from research.store.catalog import Catalog, Snapshot
 
 
 @pytest.fixture
@@ -58,37 +54,37 @@ def _open_files(catalog: Catalog) -> int:
 
 def test_a_commit_in_the_middle_changes_nothing(making: Making, reader: Catalog) -> None:
     with reader.snapshot() as snapshot:
-        before = search.term_statistics(snapshot, ["seal"]), count_pages(snapshot), all_documents(snapshot)
+        before = snapshot.words.statistics(["seal"]), snapshot.pages.count(), snapshot.documents.all()
         making.add("b.pdf", ["seal"])
-        making.catalog.set_meta("text_encoder", "another")
+        making.catalog.write_meta({"text_encoder": "another"})
         seen: list[object] = []
 
         def look() -> None:
-            seen.append((search.term_statistics(snapshot, ["seal"]), count_pages(snapshot), all_documents(snapshot)))
+            seen.append((snapshot.words.statistics(["seal"]), snapshot.pages.count(), snapshot.documents.all()))
 
         _run([look, look])
         assert seen == [before, before]
         assert snapshot.meta("text_encoder", "none") == "none"
     with reader.snapshot() as snapshot:
-        assert count_pages(snapshot) == 3
-        assert search.term_statistics(snapshot, ["seal"])[0].pages == 3
+        assert snapshot.pages.count() == 3
+        assert snapshot.words.statistics(["seal"])[0].pages == 3
         assert snapshot.meta("text_encoder") == "another"
 
 
 def test_a_removed_page_is_still_there_in_the_snapshot(making: Making, reader: Catalog) -> None:
-    (document,) = all_documents(reader)
+    (document,) = reader.documents.all()
     with reader.snapshot() as snapshot:
-        remove_document(making.catalog, document.doc_id)
-        assert page_markdown(snapshot, document.doc_id, 2) == "seal"
-    assert page_markdown(reader, document.doc_id, 2) is None
+        making.catalog.documents.remove(document.doc_id)
+        assert snapshot.pages.markdown(document.doc_id, 2) == "seal"
+    assert reader.pages.markdown(document.doc_id, 2) is None
 
 
 def test_a_writer_has_snapshots_beside_its_transactions(making: Making) -> None:
     making.add("a.pdf", ["one"])
     with making.catalog.snapshot() as snapshot, making.catalog.transaction() as connection:
         connection.execute("DELETE FROM documents")
-        assert len(all_documents(snapshot)) == 1
-    assert all_documents(making.catalog) == []
+        assert len(snapshot.documents.all()) == 1
+    assert making.catalog.documents.all() == []
 
 
 def test_a_question_opens_the_catalog_once(making: Making, reader: Catalog) -> None:
@@ -97,9 +93,9 @@ def test_a_question_opens_the_catalog_once(making: Making, reader: Catalog) -> N
         assert catalog.meta("catalog_id")
         for _ in range(3):
             with catalog.snapshot() as snapshot:
-                _run([lambda: all_documents(snapshot)] * 3)
+                _run([snapshot.documents.all] * 3)
                 assert _open_files(catalog) == before + 1
-        assert all_documents(catalog)
+        assert catalog.documents.all()
         assert _open_files(catalog) == before + 1
 
 
@@ -108,7 +104,7 @@ def test_neither_many_questions_nor_many_threads_leave_connections(reader: Catal
 
     def ask() -> None:
         with reader.snapshot() as snapshot:
-            assert count_pages(snapshot) == 2
+            assert snapshot.pages.count() == 2
             together.wait()
 
     for _ in range(4):
@@ -117,7 +113,7 @@ def test_neither_many_questions_nor_many_threads_leave_connections(reader: Catal
         assert _open_files(reader) <= 52
     for _ in range(500):
         with reader.snapshot() as snapshot:
-            assert count_pages(snapshot) == 2
+            assert snapshot.pages.count() == 2
     assert _open_files(reader) <= 52
 
 
@@ -126,11 +122,11 @@ def test_threads_take_turns_even_under_a_trace(reader: Catalog) -> None:
     statements: list[str] = []
     reader.connection.set_trace_callback(statements.append)
     with reader.snapshot() as snapshot:
-        ids = [int(row[0]) for row in snapshot.connection.execute("SELECT page_id FROM pages")]
+        ids = [int(row[0]) for row in snapshot.execute("SELECT page_id FROM pages")]
 
         def look() -> None:
             for _ in range(100):
-                assert len(get_pages(snapshot, ids)) == 2
+                assert len(snapshot.pages.get_many(ids)) == 2
 
         _run([look] * 4)
     assert len(statements) > 400
@@ -158,16 +154,16 @@ def test_opening_and_asking_take_few_statements(making: Making, reader: Catalog)
 
 def test_pages_come_with_their_text(reader: Catalog) -> None:
     with reader.snapshot() as snapshot:
-        ids = [int(row[0]) for row in snapshot.connection.execute("SELECT page_id FROM pages ORDER BY page_id")]
-        found = get_pages_with_text(snapshot, [*ids, 99])
+        ids = [int(row[0]) for row in snapshot.execute("SELECT page_id FROM pages ORDER BY page_id")]
+        found = snapshot.pages.with_text([*ids, 99])
     texts = {page_id: structure.text for page_id, (_, structure) in found.items()}
     assert texts == {ids[0]: "walrus and seal", ids[1]: "seal"}
-    assert {page_id: page for page_id, (page, _) in found.items()} == get_pages(reader, ids)
+    assert {page_id: page for page_id, (page, _) in found.items()} == reader.pages.get_many(ids)
 
 
 def test_a_reader_follows_an_index_that_was_put_in_place_of_its_own(making: Making, reader: Catalog) -> None:
     with reader.snapshot() as snapshot:
-        assert count_pages(snapshot) == 2
+        assert snapshot.pages.count() == 2
     other = Making(making.paths.root.with_name("other"))
     other.add("b.pdf", ["one", "two", "three"])
     other.catalog.close()
@@ -175,7 +171,7 @@ def test_a_reader_follows_an_index_that_was_put_in_place_of_its_own(making: Maki
     shutil.rmtree(making.paths.root)
     other.paths.root.rename(making.paths.root)
     with reader.snapshot() as snapshot:
-        assert [document.filename for document in all_documents(snapshot)] == ["b.pdf"]
+        assert [document.filename for document in snapshot.documents.all()] == ["b.pdf"]
     assert _open_files(reader) == 1
 
 

@@ -11,18 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from index_making import Making
 
-from research.store.catalog.catalog import Catalog
-from research.store.catalog.pages import get_pages
-from research.store.fulltext.analyzer import analyze
-from research.store.fulltext.search import (
-    few_pages,
-    find_pairs,
-    find_words,
-    name_matches,
-    score_pairs,
-    score_words,
-    term_statistics,
-)
+from research.store.analyzer import analyze
+from research.store.catalog import Catalog
 from tests.pace import draws
 
 COMMON = ["company", "report", "year"]
@@ -31,18 +21,18 @@ RARE = ["walrus", "penguin", "orca", "seal", "narwhal"]
 
 def _search(making: Making, asked: list[str], limit: int = 10) -> dict[int, float]:
     """page_id → score, as the lexical leg asks for it."""
-    terms = term_statistics(making.catalog, asked)
-    return score_words(making.catalog, terms, sorted(find_words(making.catalog, terms, limit=limit)))
+    terms = making.catalog.words.statistics(asked)
+    return making.catalog.words.score(terms, sorted(making.catalog.words.find(terms, limit=limit)))
 
 
 def _by_page(making: Making, scores: dict[int, float]) -> dict[int, float]:
-    pages = get_pages(making.catalog, list(scores))
+    pages = making.catalog.pages.get_many(list(scores))
     return {pages[page_id].page: score for page_id, score in scores.items()}
 
 
 def test_idf_is_that_of_the_pages(making: Making) -> None:
     making.add("a.pdf", ["walrus penguin", "penguin", "penguin", "seal"])
-    idf = {term.word: term.idf for term in term_statistics(making.catalog, ["walrus", "penguin", "orca", "walrus"])}
+    idf = {term.word: term.idf for term in making.catalog.words.statistics(["walrus", "penguin", "orca", "walrus"])}
     assert list(idf) == ["walrus", "penguin", "orca"]
     assert idf["walrus"] == pytest.approx(math.log(1 + (4 - 1 + 0.5) / 1.5))
     assert idf["penguin"] == pytest.approx(math.log(1 + 1.5 / 3.5)), "on most pages: little, but not nothing"
@@ -52,7 +42,7 @@ def test_idf_is_that_of_the_pages(making: Making) -> None:
 def test_a_page_scores_at_most_the_sum_of_idf(making: Making) -> None:
     making.add("a.pdf", ["walrus " * 500, "walrus seal", "other things", *["filler text"] * 8])
     asked = ["walrus", "seal"]
-    most = sum(term.idf for term in term_statistics(making.catalog, asked))
+    most = sum(term.idf for term in making.catalog.words.statistics(asked))
     scores = _by_page(making, _search(making, asked))
     assert set(scores) == {1, 2}
     assert 0 < scores[1] < scores[2] <= most
@@ -63,7 +53,7 @@ def test_scores_are_bm25_with_our_own_weights(making: Making) -> None:
     making.add("a.pdf", texts)
     lengths = [len(analyze(text)) for text in texts]
     mean = sum(lengths) / len(lengths)
-    weights = {term.word: term.idf for term in term_statistics(making.catalog, ["walrus", "ice"])}
+    weights = {term.word: term.idf for term in making.catalog.words.statistics(["walrus", "ice"])}
     found = _by_page(making, _search(making, ["walrus", "ice"], limit=100))
     assert set(found) == set(range(1, 13)), "a word of every page still finds it"
     for page, score in found.items():
@@ -78,7 +68,7 @@ def test_more_pages_than_one_statement_takes(making: Making) -> None:
     making.add("long.pdf", ["walrus"] * 1000)
     assert len(_search(making, ["walrus"], limit=5000)) == 1000
     assert len(_search(making, ["walrus"], limit=3)) == 3
-    assert len(term_statistics(making.catalog, [f"w{n}" for n in range(2000)])) == 2000
+    assert len(making.catalog.words.statistics([f"w{n}" for n in range(2000)])) == 2000
 
 
 @pytest.fixture(scope="module")
@@ -101,21 +91,21 @@ def common_words(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Making]:
 def test_looking_at_rare_words_first_loses_no_page(common_words: Making, asked: list[str], limit: int) -> None:
     """The quick way finds what sorting every page that holds any of the words would."""
     catalog = common_words.catalog
-    terms = term_statistics(catalog, asked)
+    terms = catalog.words.statistics(asked)
     expression = " OR ".join(f'"{term.word}"' for term in terms)
     plain = catalog.connection.execute(
         "SELECT rowid FROM page_words WHERE page_words MATCH ? ORDER BY bm25(page_words, 1.0, 1.0), rowid LIMIT ?",
         (expression, limit),
     )
-    assert find_words(catalog, terms, limit=limit) == {row[0] for row in plain}
+    assert catalog.words.find(terms, limit=limit) == {row[0] for row in plain}
 
 
 def test_pairs_need_neighbours(making: Making) -> None:
     making.add("a.pdf", ["interest rate", "rate of interest", "interest in a rate", "none"])
-    found, complete = find_pairs(making.catalog, analyze("interest rate"), limit=9)
+    found, complete = making.catalog.words.find_pairs(analyze("interest rate"), limit=9)
     assert (set(_by_page(making, found)), complete) == ({1, 3}, True)
-    assert score_pairs(making.catalog, analyze("interest rate"), [1, 2]) == {1: found[1]}
-    assert find_pairs(making.catalog, ["interest"], limit=9) == ({}, True)
+    assert making.catalog.words.score_pairs(analyze("interest rate"), [1, 2]) == {1: found[1]}
+    assert making.catalog.words.find_pairs(["interest"], limit=9) == ({}, True)
 
 
 @pytest.mark.parametrize(
@@ -126,8 +116,8 @@ def test_no_question_is_taken_for_an_expression(making: Making, question: str) -
     making.add("a.pdf", ["walrus AND seal", "near the body"])
     for asked in (analyze(question), [question], [question, question]):
         _search(making, asked)
-        find_pairs(making.catalog, asked, limit=5)
-        name_matches(making.catalog, asked)
+        making.catalog.words.find_pairs(asked, limit=5)
+        making.catalog.words.name_matches(asked)
 
 
 @pytest.mark.parametrize(
@@ -145,13 +135,13 @@ def test_every_script_is_found(making: Making, text: str, question: str) -> None
     making.add("a.pdf", [text, "something else"])
     asked = analyze(question)
     assert set(_by_page(making, _search(making, asked))) == {1}
-    assert all(term.pages == 1 for term in term_statistics(making.catalog, asked)), "the index knows every word"
+    assert all(term.pages == 1 for term in making.catalog.words.statistics(asked)), "the index knows every word"
 
 
 def test_names_weigh_by_how_many_documents_share_the_word(making: Making) -> None:
     first = making.add("report-walrus.pdf", ["one"]).doc_id
     second = making.add("report-seal.pdf", ["two"]).doc_id
-    found = name_matches(making.catalog, ["report", "walrus", "nothing"])
+    found = making.catalog.words.name_matches(["report", "walrus", "nothing"])
     assert set(found) == {first, second}
     assert found[first] > found[second] > 0
 
@@ -166,22 +156,22 @@ def test_a_commit_inside_a_question_leaves_its_scores_as_they_were(making: Makin
     _half_hold_it(making)
     calm = _search(making, ["walrus"])
     with Catalog(making.paths) as reader, reader.snapshot() as snapshot:
-        terms = term_statistics(snapshot, ["walrus"])
+        terms = snapshot.words.statistics(["walrus"])
         making.add("b.pdf", ["seal"])
-        assert score_words(snapshot, terms, sorted(find_words(snapshot, terms, limit=10))) == calm
+        assert snapshot.words.score(terms, sorted(snapshot.words.find(terms, limit=10))) == calm
 
 
 def test_no_score_is_above_the_most_there_can_be(making: Making) -> None:
     """Even of statistics that are out of date, as whoever asks without a snapshot may have them."""
     _half_hold_it(making)
-    terms = term_statistics(making.catalog, ["walrus"])
+    terms = making.catalog.words.statistics(["walrus"])
     making.add("b.pdf", ["seal"])
-    scores = score_words(making.catalog, terms, sorted(find_words(making.catalog, terms, limit=10)))
+    scores = making.catalog.words.score(terms, sorted(making.catalog.words.find(terms, limit=10)))
     assert 0 < max(scores.values()) <= terms[0].idf
 
 
 def test_pages_of_several_phrases_are_looked_up_at_once(making: Making) -> None:
     making.add("a.pdf", ["walrus on ice", "walrus ice", "seal", "walrus"])
     phrases = [["walrus", "ice"], ["seal"], ["walrus"], ["orca"]] * 10  # more than one statement takes
-    found = few_pages(making.catalog, phrases, most=2)
+    found = making.catalog.words.few_pages(phrases, most=2)
     assert [len(pages) for pages in found] == [2, 1, 0, 0] * 10, "walrus is on more than two pages"

@@ -10,71 +10,68 @@ import pytest
 from index_making import Making, stamp
 
 from research.errors import BusyError, NothingFoundError, UsageError
-from research.store.catalog.catalog import Catalog
-from research.store.catalog.document_writes import note_file
-from research.store.catalog.documents import all_documents
-from research.store.catalog.labels import add_tags, remove_tags, tags_of
-from research.store.files.paths import write_lock
+from research.store.catalog import Catalog
+from research.store.paths import write_lock
 from tests.conftest import MakePdf
 
 
 def test_tags_come_and_go(making: Making) -> None:
     info = making.add("a.pdf", ["one"])
-    add_tags(making.catalog, [info.doc_id], ["tax", " 2024 ", "tax"])
-    add_tags(making.catalog, [info.doc_id], ["tax"])
-    assert tags_of(making.catalog, info.doc_id) == ["2024", "tax"]
-    remove_tags(making.catalog, [info.doc_id], ["2024", "never given"])
-    assert tags_of(making.catalog, info.doc_id) == ["tax"]
+    making.catalog.labels.add_tags([info.doc_id], ["tax", " 2024 ", "tax"])
+    making.catalog.labels.add_tags([info.doc_id], ["tax"])
+    assert making.catalog.labels.tags(info.doc_id) == ["2024", "tax"]
+    making.catalog.labels.remove_tags([info.doc_id], ["2024", "never given"])
+    assert making.catalog.labels.tags(info.doc_id) == ["tax"]
 
 
 @pytest.mark.parametrize("tag", ["", "  ", "a\nb", "\x1b[31m", "x" * 101])
 def test_what_cannot_be_a_tag_is_refused(making: Making, tag: str) -> None:
     info = making.add("a.pdf", ["one"])
     with pytest.raises(UsageError, match="cannot be a tag"):
-        add_tags(making.catalog, [info.doc_id], ["good", tag])
-    assert tags_of(making.catalog, info.doc_id) == []
+        making.catalog.labels.add_tags([info.doc_id], ["good", tag])
+    assert making.catalog.labels.tags(info.doc_id) == []
 
 
 def test_a_document_that_is_not_there_has_none(making: Making) -> None:
-    for write in (add_tags, remove_tags):
+    for write in (making.catalog.labels.add_tags, making.catalog.labels.remove_tags):
         with pytest.raises(NothingFoundError, match="no document has the id"):
-            write(making.catalog, ["0" * 16], ["tax"])
+            write(["0" * 16], ["tax"])
 
 
 def test_tags_stay_when_a_document_is_read_again_and_when_its_file_changes(making: Making) -> None:
     info = making.add("a.pdf", ["one"])
-    add_tags(making.catalog, [info.doc_id], ["tax"])
+    making.catalog.labels.add_tags([info.doc_id], ["tax"])
     making.add("a.pdf", ["one"], version=2)
-    assert tags_of(making.catalog, info.doc_id) == ["tax"]
+    assert making.catalog.labels.tags(info.doc_id) == ["tax"]
     changed = making.add("a.pdf", ["another text"])
-    assert tags_of(making.catalog, changed.doc_id) == ["tax"]
-    assert tags_of(making.catalog, info.doc_id) == [], "it is gone"
+    assert making.catalog.labels.tags(changed.doc_id) == ["tax"]
+    assert making.catalog.labels.tags(info.doc_id) == [], "it is gone"
 
 
 def test_tags_stay_with_the_copy_that_keeps_the_text(making: Making) -> None:
     info = making.add("a.pdf", ["one"])
-    note_file(making.catalog, info.doc_id, stamp("/docs/copy.pdf"))
-    add_tags(making.catalog, [info.doc_id], ["tax"])
+    making.catalog.documents.note_file(info.doc_id, stamp("/docs/copy.pdf"))
+    making.catalog.labels.add_tags([info.doc_id], ["tax"])
     changed = making.add("a.pdf", ["another text"])
-    assert tags_of(making.catalog, info.doc_id) == ["tax"]
-    assert tags_of(making.catalog, changed.doc_id) == []
+    assert making.catalog.labels.tags(info.doc_id) == ["tax"]
+    assert making.catalog.labels.tags(changed.doc_id) == []
 
 
 def test_a_reader_writes_tags_beside_whoever_holds_the_lock(making: Making) -> None:
     info = making.add("a.pdf", ["one"])
     with write_lock(making.paths), Catalog(making.paths) as reader:
-        add_tags(reader, [info.doc_id], ["tax"])
+        reader.labels.add_tags([info.doc_id], ["tax"])
         with reader.snapshot() as snapshot:
-            assert tags_of(snapshot, info.doc_id) == ["tax"]
+            assert snapshot.labels.tags(info.doc_id) == ["tax"]
 
 
 def test_a_transaction_that_does_not_end_is_not_waited_for(making: Making, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("research.store.catalog.catalog._SHORT_BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("research.store.catalog._SHORT_BUSY_SECONDS", 0.05)
     info = making.add("a.pdf", ["one"])
     busy = pytest.raises(BusyError, match="is being written")
     with Catalog(making.paths) as reader, making.catalog.transaction(), busy:
-        add_tags(reader, [info.doc_id], ["tax"])
-    assert tags_of(making.catalog, info.doc_id) == []
+        reader.labels.add_tags([info.doc_id], ["tax"])
+    assert making.catalog.labels.tags(info.doc_id) == []
 
 
 def test_a_failure_inside_writes_nothing(making: Making) -> None:
@@ -82,8 +79,8 @@ def test_a_failure_inside_writes_nothing(making: Making) -> None:
     with pytest.raises(ZeroDivisionError), making.catalog.short_write() as connection:
         connection.execute("INSERT INTO tags VALUES (?, 'tax')", (info.doc_id,))
         raise ZeroDivisionError
-    assert tags_of(making.catalog, info.doc_id) == []
-    add_tags(making.catalog, [info.doc_id], ["tax"])
+    assert making.catalog.labels.tags(info.doc_id) == []
+    making.catalog.labels.add_tags([info.doc_id], ["tax"])
 
 
 @pytest.mark.slow
@@ -96,9 +93,9 @@ def test_tags_are_accepted_while_an_ingest_runs(making: Making, make_pdf: MakePd
     given = 0
     with subprocess.Popen([sys.executable, "-m", "cli.main", *arguments]) as run, Catalog(making.paths) as reader:
         while run.poll() is None:
-            add_tags(reader, [info.doc_id], [f"tag {given}"])
+            reader.labels.add_tags([info.doc_id], [f"tag {given}"])
             given += 1
             time.sleep(0.02)
         assert run.returncode == 0
-        assert len(tags_of(reader, info.doc_id)) == given > 5
-        assert [document.filename for document in all_documents(reader)] == ["a.pdf", "b.pdf"]
+        assert len(reader.labels.tags(info.doc_id)) == given > 5
+        assert [document.filename for document in reader.documents.all()] == ["a.pdf", "b.pdf"]

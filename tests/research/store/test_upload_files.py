@@ -16,11 +16,11 @@ from index_making import Making
 from ingest import Observer, ingest
 from research.errors import IndexUnusableError
 from research.settings import Settings
-from research.store.files import uploads
-from research.store.files.paths import IndexPaths
-from research.store.files.uploads import Incoming, Upload
-from research.store.upkeep.doctor import check_index, repair
-from research.store.upkeep.holdings import plan_removal, remove
+from research.store import files
+from research.store.doctor import check_index, repair
+from research.store.files import Incoming, Upload
+from research.store.holdings import plan_removal, remove
+from research.store.paths import IndexPaths
 from tests.conftest import write_pdf
 
 CONTENT = b"%PDF-1.7 not much of one"
@@ -46,21 +46,21 @@ def test_an_upload_is_private_whole_and_waits(paths: IndexPaths) -> None:
     modes = {path.stat().st_mode & 0o777 for path in (paths.uploads, upload.folder)}
     assert modes == {0o700}
     assert {path.stat().st_mode & 0o777 for path in upload.folder.iterdir()} == {0o600}
-    assert [each.path for each in uploads.waiting_uploads(paths)] == [upload.path]
-    uploads.note_begin(upload)
-    uploads.note_begin(upload)
-    assert uploads.begun(upload) == 2
-    uploads.note_end(upload)
-    assert uploads.begun(upload) == 1
-    uploads.settle(upload)
-    assert uploads.waiting_uploads(paths) == []
+    assert [each.path for each in files.waiting_uploads(paths)] == [upload.path]
+    files.note_begin(upload)
+    files.note_begin(upload)
+    assert files.begun(upload) == 2
+    files.note_end(upload)
+    assert files.begun(upload) == 1
+    files.settle(upload)
+    assert files.waiting_uploads(paths) == []
     assert [path.name for path in upload.folder.iterdir()] == ["a.pdf"]
 
 
 def test_the_same_content_is_one_file_and_waits_again(paths: IndexPaths) -> None:
     first = receive(paths)
-    uploads.fail(first, "damaged", "it is damaged")
-    assert uploads.waiting_uploads(paths) == []
+    files.fail(first, "damaged", "it is damaged")
+    assert files.waiting_uploads(paths) == []
     second = receive(paths, "another name.pdf")
     assert (second.path, second.fresh) == (first.path, False)
     assert [path.name for path in sorted(paths.uploads.iterdir())] == [first.doc_id]
@@ -96,17 +96,17 @@ def test_no_link_is_followed(paths: IndexPaths, tmp_path: Path, where: str) -> N
     link.symlink_to(victim)
     with pytest.raises((IndexUnusableError, OSError), match=r"link|Not a directory"):
         receive(paths)
-    assert uploads.all_uploads(paths) == []
-    uploads.remove(paths, doc_id)
-    uploads.sweep(paths)
+    assert files.all_uploads(paths) == []
+    files.remove(paths, doc_id)
+    files.sweep(paths)
     assert [path.name for path in victim.iterdir()] == ["a.pdf"]
 
 
 _RECEIVING = """
 import sys
 from pathlib import Path
-from research.store.files.paths import IndexPaths
-from research.store.files.uploads import Incoming
+from research.store.paths import IndexPaths
+from research.store.files import Incoming
 incoming = Incoming(IndexPaths(Path(sys.argv[1])), "a.pdf")
 incoming.write(b"%PDF-1.7 the first half")
 print("receiving", flush=True)
@@ -121,10 +121,10 @@ def test_what_a_killed_process_was_receiving_is_swept_and_what_a_living_one_does
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "receiving\n"
-        assert uploads.dead_passings(paths) == []
+        assert files.dead_passings(paths) == []
         process.send_signal(signal.SIGKILL)
         process.wait()
-    [dead] = uploads.dead_passings(paths)
+    [dead] = files.dead_passings(paths)
     assert (dead / "a.pdf").exists()
     said = [check.message for check in check_index(paths) if check.name == "consistency"]
     assert said == ["files that were not received to their end"]
@@ -138,8 +138,8 @@ def test_what_a_killed_process_was_receiving_is_swept_and_what_a_living_one_does
 _FULL = """
 import sys
 from pathlib import Path
-from research.store.files.paths import IndexPaths
-from research.store.files.uploads import Incoming
+from research.store.paths import IndexPaths
+from research.store.files import Incoming
 incoming = Incoming(IndexPaths(Path(sys.argv[1])), "a.pdf")
 try:
     incoming.write(b"%PDF-1.7" + bytes(200_000))
@@ -193,7 +193,7 @@ def test_doctor_tells_of_uploads_that_are_in_no_document(making: Making) -> None
     paths = making.paths
     assert [check for check in check_index(paths) if check.name == "uploads"] == []
     failed, _ = receive(paths, "broken.pdf", b"%PDF broken"), receive(paths, "new.pdf", b"%PDF new")
-    uploads.fail(failed, "damaged", "the PDF is damaged beyond repair")
+    files.fail(failed, "damaged", "the PDF is damaged beyond repair")
     told = [check for check in check_index(paths) if check.name == "uploads"]
     assert [check.message for check in told] == [
         "1 uploaded files are in no document: broken.pdf: the PDF is damaged beyond repair",
@@ -204,10 +204,10 @@ def test_doctor_tells_of_uploads_that_are_in_no_document(making: Making) -> None
 
 def test_bookkeeping_of_an_upload_that_was_removed_meanwhile_harms_nothing(paths: IndexPaths) -> None:
     upload = receive(paths)
-    uploads.remove(paths, upload.doc_id)
-    uploads.note_begin(upload)
-    assert uploads.begun(upload) == 0
-    uploads.fail(upload, "x", "y")
-    uploads.settle(upload)
-    uploads.note_end(upload)
+    files.remove(paths, upload.doc_id)
+    files.note_begin(upload)
+    assert files.begun(upload) == 0
+    files.fail(upload, "x", "y")
+    files.settle(upload)
+    files.note_end(upload)
     assert list(paths.uploads.iterdir()) == []

@@ -11,9 +11,8 @@ from index_making import DIM, Making, stamp
 from numpy.typing import NDArray
 
 from research.records import Chunk, DocumentInfo, Page
-from research.store.catalog.document_writes import add_document, remove_document
-from research.store.vectors import writer
-from research.store.vectors.index import VectorIndex, exact_scan
+from research.store import publish as writer
+from research.store.nearest import VectorIndex, exact_scan
 
 
 def question(seed: int = 1) -> NDArray[np.float32]:
@@ -30,7 +29,7 @@ def add_pages(making: Making, name: str, pages: int, chunks: int) -> str:
         (Page(page, "text"), [Chunk(page, n, f"{name} {page} {n}", "T", 5, (0, 0, 1, 1)) for n in range(chunks)])
         for page in range(1, pages + 1)
     ]
-    add_document(making.catalog, info, stamp(f"/d/{name}"), read, reader_version=1)
+    making.catalog.documents.add(info, stamp(f"/d/{name}"), read, reader_version=1)
     making.embed()
     return doc_id
 
@@ -77,7 +76,7 @@ def test_what_came_later_is_found_and_what_went_is_not(making: Making) -> None:
     add_pages(making, "kept", 5, 2)
     writer.publish(making.catalog)
     add_pages(making, "late", 5, 2)
-    remove_document(making.catalog, gone)
+    making.catalog.documents.remove(gone)
     index = VectorIndex(making.paths)
     answer = index.nearest(making.catalog, question(), 100)
     assert answer.served_by == "core"

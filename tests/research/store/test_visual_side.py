@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from index_making import Making
 
-from research.store.catalog import page_vectors
-from research.store.catalog.page_vectors import VisualSide, visual_side
+from research.store.vectors import VisualSide
 
 
 @pytest.mark.parametrize(
@@ -19,11 +18,11 @@ from research.store.catalog.page_vectors import VisualSide, visual_side
     ],
 )
 def test_the_kind_is_read_from_the_name(making: Making, name: str, dim: int, kind: str) -> None:
-    page_vectors.set_encoder(making.catalog, name, dim)
-    page_vectors.set_problem(making.catalog, "no room")
+    making.catalog.visual.set_encoder(name, dim)
+    making.catalog.visual.set_problem("no room")
     with making.catalog.snapshot() as snapshot:
-        assert visual_side(snapshot) == VisualSide(kind, name, dim, "no room")  # type: ignore[arg-type]
+        assert snapshot.visual.side() == VisualSide(kind, name, dim, "no room")  # type: ignore[arg-type]
 
 
 def test_an_index_without_any_is_off(making: Making) -> None:
-    assert visual_side(making.catalog) == VisualSide("off", "", 0, "")
+    assert making.catalog.visual.side() == VisualSide("off", "", 0, "")

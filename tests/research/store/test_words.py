@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from research.store.fulltext.analyzer import STOP_WORDS, analyze, analyze_name, normalize
+from research.store.analyzer import STOP_WORDS, analyze, analyze_name, normalize
 
 
 @pytest.mark.parametrize(

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from index_making import Making
 
-from research.store.upkeep.backup import backup
+from research.store.archive import backup
 
 # Killed when the archive is written and not yet in place.
 _KILLED_BACKUP = """
 import os, signal, sys
 from pathlib import Path
-from research.store.upkeep import backup
-from research.store.files.paths import IndexPaths
+from research.store import archive as backup
+from research.store.paths import IndexPaths
 backup._put_in_place = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
 backup.backup(IndexPaths(Path(sys.argv[1])), Path(sys.argv[2]))
 """
@@ -75,8 +75,8 @@ def test_only_leftovers_of_our_own_are_cleared(making: Making, folder: Path) -> 
 
 @pytest.mark.slow
 def test_backups_at_the_same_time_into_one_folder(making: Making, folder: Path) -> None:
-    command = "import sys; from pathlib import Path; from research.store.upkeep.backup import backup;"
-    command += "from research.store.files.paths import IndexPaths;"
+    command = "import sys; from pathlib import Path; from research.store.archive import backup;"
+    command += "from research.store.paths import IndexPaths;"
     command += "[backup(IndexPaths(Path(sys.argv[1])), Path(sys.argv[2] + str(n))) for n in range(8)]"
     running = [
         subprocess.Popen(

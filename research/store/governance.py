@@ -1,0 +1,303 @@
+"""What governance reads and keeps: what a policy is told of things, in bulk, and the rows of the audit: who saw what,
+in the order in which it was decided. What their hashes mean is not known here.
+
+Rows are added and, once they are old, replaced by a checkpoint; none is ever changed. Writing is part of the caller's
+transaction.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import astuple, dataclass
+
+from research.store.reader import Repository
+
+
+@dataclass(frozen=True, slots=True)
+class GovernedDocument:
+    """A document by every id that means it: `ids` are the lasting ones, its own first, that labels are kept under."""
+
+    doc_id: str
+    ids: tuple[str, ...]
+    path: str  # its own; all of them are in `paths`
+    paths: tuple[str, ...]
+    tags: frozenset[str]
+    num_pages: int
+
+
+@dataclass(frozen=True, slots=True)
+class GovernedItem:
+    """An item, or what items were read from. `files`: those that a commit has changed. `made_from`: refs of what a
+    value quotes."""
+
+    parent: str
+    files: tuple[str, ...] = ()
+    made_from: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GovernedMemory:
+    """A memory's tags, and the ids of those that say the same or that it is a summary of."""
+
+    tags: frozenset[str]
+    made_from: tuple[str, ...] = ()
+
+
+def _folders_above(path: str) -> list[str]:
+    parts = path.split("/")
+    return ["/".join(parts[:end]) or "/" for end in range(len(parts) - 1, 0, -1)]
+
+
+ACCESS, CHECKPOINT, RESTART, ACCEPTED = ("access", "checkpoint", "restart", "accepted")
+LONGEST_ENTRY = 1 << 20  # characters of JSON
+
+_COLUMNS = "seq, at, kind, tenant, principal, decision, denied, hash, entry"
+_BATCH = 1000
+_ALL = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRow:
+    seq: int
+    at: str
+    kind: str
+    tenant: str
+    principal: str
+    decision: str
+    denied: int
+    hash: str
+    entry: str  # JSON
+
+
+def _row(row: Sequence[object]) -> AuditRow:
+    """As it stands there: what is no number of ours fits no hash either."""
+    seq, at, kind, tenant, principal, decision, denied, digest, entry = row
+    return AuditRow(
+        seq=seq if isinstance(seq, int) else -1,
+        at=str(at),
+        kind=str(kind),
+        tenant=str(tenant),
+        principal=str(principal),
+        decision=str(decision),
+        denied=denied if isinstance(denied, int) else -1,
+        hash=str(digest),
+        entry=str(entry),
+    )
+
+
+class Governance(Repository):
+    """TODO."""
+
+    def documents(self, ids: Iterable[str]) -> dict[str, GovernedDocument]:
+        """Id (today's, lasting or former) → the document that it means now."""
+        meant: dict[str, str] = {}
+        wanted = list(dict.fromkeys(ids))
+        # An id that a document has today means that document, whatever it meant before.
+        for query in (
+            "SELECT former_id, doc_id FROM former_ids WHERE former_id IN",
+            "SELECT file_id, doc_id FROM documents WHERE file_id IN",
+            "SELECT doc_id, doc_id FROM documents WHERE doc_id IN",
+        ):
+            meant.update((str(given), str(doc_id)) for given, doc_id in self._db.rows_in(query, wanted))
+        found = {each.doc_id: each for each in self._documents(list(dict.fromkeys(meant.values())))}
+        return {given: found[doc_id] for given, doc_id in meant.items() if doc_id in found}
+
+    def _documents(self, doc_ids: Sequence[str]) -> list[GovernedDocument]:
+        paths, tags, former = (
+            self._by_document(query, doc_ids)
+            for query in (
+                "SELECT doc_id, path FROM files WHERE doc_id IN",
+                "SELECT doc_id, tag FROM tags WHERE doc_id IN",
+                "SELECT doc_id, former_id FROM former_ids WHERE doc_id IN",
+            )
+        )
+        query = "SELECT doc_id, file_id, source_path, num_pages FROM documents WHERE doc_id IN"
+        return [
+            GovernedDocument(
+                str(doc_id),
+                (str(file_id), *former.get(doc_id, ())),
+                str(path),
+                tuple(dict.fromkeys((str(path), *paths.get(doc_id, ())))),
+                frozenset(tags.get(doc_id, ())),
+                int(num_pages),
+            )
+            for doc_id, file_id, path, num_pages in self._db.rows_in(query, doc_ids)
+        ]
+
+    def _by_document(self, query: str, doc_ids: Sequence[str]) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for doc_id, value in self._db.rows_in(query, doc_ids, "ORDER BY 2"):
+            found.setdefault(str(doc_id), []).append(str(value))
+        return found
+
+    def items(self, kind: str, keys: Iterable[str]) -> dict[str, GovernedItem]:
+        """Key → the item; or what items were read from, where the key is that."""
+        wanted, connection = list(dict.fromkeys(keys)), self._db
+        whole = connection.rows_in(
+            "SELECT parent FROM item_parents WHERE kind = ? AND parent IN", wanted, first=(kind,)
+        )
+        found = {str(parent): GovernedItem(str(parent)) for (parent,) in whole}
+        query = "SELECT key, parent, metadata FROM items WHERE kind = ? AND key IN"
+        for key, parent, metadata in connection.rows_in(query, wanted, first=(kind,)):
+            facts = json.loads(metadata) if kind in ("commit", "value") else {}
+            quoted = [f"experience:{facts['experience']}"] if facts.get("experience") else []
+            found[str(key)] = GovernedItem(
+                str(parent), tuple(map(str, facts.get("files_changed") or ())), tuple(quoted)
+            )
+        return found
+
+    def memories(self, tenant: str, ids: Iterable[str]) -> dict[str, GovernedMemory]:
+        """By id, those of this tenant."""
+        wanted = list(dict.fromkeys(ids))
+        made_from: dict[str, list[str]] = {}
+        for query in (
+            "SELECT m.id, s.source_id FROM memories m JOIN memory_sources s"
+            " ON s.tenant = m.tenant AND s.memory_no = m.memory_no WHERE m.tenant = ? AND m.id IN",
+            "SELECT m.id, j.id FROM memories m JOIN memories j"
+            " ON j.tenant = m.tenant AND j.joined_to = m.memory_no WHERE m.tenant = ? AND m.id IN",
+        ):
+            for memory_id, other in self._db.rows_in(query, wanted, first=(tenant,)):
+                made_from.setdefault(str(memory_id), []).append(str(other))
+        rows = self._db.rows_in("SELECT id, tags FROM memories WHERE tenant = ? AND id IN", wanted, first=(tenant,))
+        return {
+            str(memory_id): GovernedMemory(frozenset(json.loads(tags)), tuple(sorted(made_from.get(memory_id, ()))))
+            for memory_id, tags in rows
+        }
+
+    def sessions(self, tenant: str, names: Iterable[str]) -> set[str]:
+        """Those of these conversations that a tenant has, asked or remembered."""
+        wanted = list(dict.fromkeys(names))
+        queries = [
+            f"SELECT DISTINCT session FROM {table} WHERE tenant = ? AND session IN" for table in ("turns", "memories")
+        ]
+        return {str(row[0]) for query in queries for row in self._db.rows_in(query, wanted, first=(tenant,))}
+
+    def page_places(self) -> dict[str, list[tuple[int, int]]]:
+        """doc_id → (page_id, page) of its pages, in order."""
+        found: dict[str, list[tuple[int, int]]] = {}
+        for page_id, doc_id, page in self._db.execute("SELECT page_id, doc_id, page FROM pages ORDER BY 2, 3"):
+            found.setdefault(str(doc_id), []).append((int(page_id), int(page)))
+        return found
+
+    def item_places(self) -> list[tuple[int, str, str, str]]:
+        """(item_no, kind, parent, key) of every item."""
+        rows = self._db.execute("SELECT item_no, kind, parent, key FROM items ORDER BY item_no")
+        return [(int(row[0]), str(row[1]), str(row[2]), str(row[3])) for row in rows]
+
+    def memory_numbers(self, tenant: str) -> dict[str, int]:
+        """id → number of every memory of a tenant."""
+        query = "SELECT id, memory_no FROM memories WHERE tenant = ? ORDER BY memory_no"
+        return {str(row[0]): int(row[1]) for row in self._db.execute(query, (tenant,))}
+
+    def summary_sources(self, tenant: str) -> list[tuple[str, str]]:
+        """(id, id of what it was made from) of every summary of a tenant."""
+        rows = self._db.execute(
+            "SELECT m.id, s.source_id FROM memory_sources s JOIN memories m USING (tenant, memory_no)"
+            " WHERE s.tenant = ?",
+            (tenant,),
+        )
+        return [(str(row[0]), str(row[1])) for row in rows]
+
+    def file_refs(self) -> list[str]:
+        """Of files that stand for themselves: in the graph, and those of which nothing could be read."""
+        rows = self._db.execute(
+            "SELECT ref FROM nodes WHERE ref LIKE 'file:%' UNION SELECT 'file:' || path FROM failed_files"
+        )
+        return [str(row[0]) for row in rows]
+
+    def ingested_around(self, path: str) -> tuple[str, ...]:
+        """Every place that was ingested and holds this absolute path, the nearest first: the file itself, a folder of
+        documents or code, the root of a tree of code, a repository."""
+        known, key = self._db.count_cache(), ("ingested around", path)
+        if key not in known:
+            known[key] = self._ingested_around(path)
+        found: tuple[str, ...] = known[key]
+        return found
+
+    def _ingested_around(self, path: str) -> tuple[str, ...]:
+        roots = {
+            str(json.loads(row[0]).get("root", ""))
+            for row in self._db.execute("SELECT DISTINCT metadata FROM item_parents WHERE kind = 'code'")
+        }
+        for row in self._db.execute("SELECT parent FROM item_parents WHERE kind = 'commit'"):
+            roots |= {str(row[0]), str(row[0]).removesuffix("/.git")}
+        found = [folder for folder in _folders_above(path) if folder in roots or self._holds_files(folder)]
+        itself = self._db.execute("SELECT 1 FROM files WHERE path = ?", (path,)).fetchone()
+        return tuple(found) if itself is None else (path, *found)
+
+    def _holds_files(self, folder: str) -> bool:
+        """Whether files that lie directly in a folder were ingested."""
+        inside = f"{folder.rstrip('/')}/"
+        within = (inside, f"{inside[:-1]}0", len(inside) + 1, "%/%")  # "0" is what comes after "/"
+        for query in (
+            "SELECT 1 FROM files WHERE path >= ? AND path < ? AND substr(path, ?) NOT LIKE ? LIMIT 1",
+            "SELECT 1 FROM item_parents WHERE kind = 'code' AND parent >= ? AND parent < ?"
+            " AND substr(parent, ?) NOT LIKE ? LIMIT 1",
+        ):
+            if self._db.execute(query, within).fetchone() is not None:
+                return True
+        return False
+
+
+class Audit(Repository):
+    """TODO."""
+
+    def add(self, rows: Sequence[AuditRow]) -> None:
+        self._db.put_rows("audit", _COLUMNS, map(astuple, rows))
+
+    def remove_through(self, seq: int) -> None:
+        self._db.execute("DELETE FROM audit WHERE seq <= ?", (seq,))
+
+    def first(self) -> AuditRow | None:
+        return self._one(f"SELECT {_COLUMNS} FROM audit ORDER BY seq LIMIT 1")
+
+    def last(self) -> AuditRow | None:
+        return self._one(f"SELECT {_COLUMNS} FROM audit ORDER BY seq DESC LIMIT 1")
+
+    def at(self, seq: int) -> AuditRow | None:
+        return self._one(f"SELECT {_COLUMNS} FROM audit WHERE seq = ?", (seq,))
+
+    def last_before(self, at: str) -> int:
+        """The last of the rows at the beginning that are all older than this; 0 if there is none."""
+        row = self._db.execute(
+            "SELECT MAX(seq) FROM audit WHERE seq < COALESCE((SELECT MIN(seq) FROM audit WHERE at >= ?), ?)", (at, _ALL)
+        ).fetchone()
+        return int(row[0] or 0)
+
+    def between(self, first: int = 0, last: int = _ALL) -> Iterator[AuditRow]:
+        """In order, some at a time: there may be more of them than one wants to hold."""
+        while True:
+            rows = self._db.execute(
+                f"SELECT {_COLUMNS} FROM audit WHERE seq >= ? AND seq <= ? ORDER BY seq LIMIT ?", (first, last, _BATCH)
+            ).fetchall()
+            for row in rows:
+                yield _row(row)
+            if len(rows) < _BATCH:
+                return
+            first = int(rows[-1][0]) + 1
+
+    def select(
+        self,
+        *,
+        tenant: str | None = None,
+        principal: str | None = None,
+        since: str = "",
+        denied: bool = False,
+        limit: int = 100,
+    ) -> list[AuditRow]:
+        """Those that fit, the newest first."""
+        rows = self._db.execute(
+            f"SELECT {_COLUMNS} FROM audit WHERE at >= ? AND denied >= ? AND (tenant = ? OR ? = 1)"
+            " AND (principal = ? OR ? = 1) ORDER BY seq DESC LIMIT ?",
+            (since, int(denied), tenant or "", int(tenant is None), principal or "", int(principal is None), limit),
+        )
+        return [_row(row) for row in rows]
+
+    def of_decision(self, decision: str) -> AuditRow | None:
+        """The newest, should there be several: things may be looked at again under one decision."""
+        return self._one(f"SELECT {_COLUMNS} FROM audit WHERE decision = ? ORDER BY seq DESC LIMIT 1", (decision,))
+
+    def _one(self, sql: str, parameters: Sequence[object] = ()) -> AuditRow | None:
+        row = self._db.execute(sql, parameters).fetchone()
+        return None if row is None else _row(row)

@@ -1,0 +1,303 @@
+"""Items: whatever is neither a document nor a memory. Pieces of code, commits, experiences, values; reading them.
+
+An item belongs to a parent, what it was read from or is a part of: a file, a repository, an experience. With its kind
+its key is its lasting name. `item_writes` has what changes them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from research.store.pages import batched, placeholders
+from research.store.reader import Repository, unpack_vectors
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from research.encoders import TextEncoder
+
+
+KINDS: Mapping[str, str] = {"code": "c", "commit": "h", "experience": "e", "value": "v"}
+"""Every kind of items, with the sign that its words have in full-text search."""
+
+LONGEST_TEXT = 1 << 16
+LONGEST_KEY = 1 << 13
+PART = "\f"
+"""What divides the parts that an encoder sees; each gets a vector of its own."""
+
+_PART_CHARACTERS = 1000  # of title and text, where an item does not say itself what is embedded: about 250 tokens
+_MOST_PARTS = 4
+_COLUMNS = "item_no, kind, parent, key, created_at, title, metadata, text"
+
+Scalar = str | int | float | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class NewItem:
+    """An item to be written. `words`: what it is found by besides title and text. `embedded`: what an encoder sees,
+    its parts divided by form feeds; empty: title and text. `prior`: what is added to its score, -1 to 1, because such
+    items are wanted more or less often than others of their kind."""
+
+    key: str
+    title: str
+    text: str
+    created_at: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    words: str = ""
+    embedded: str = ""
+    prior: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class StoredItem:
+    """An item as it is in the catalog."""
+
+    item_no: int  # the catalog's own number, never shown
+    kind: str
+    parent: str
+    key: str
+    created_at: str
+    title: str
+    text: str
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ItemParent:
+    """What items were read from, and what tells whether it has changed since."""
+
+    parent: str
+    stamp: str
+    read_at: str
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class KindState:
+    """What tells whether the items of a kind are still those that were read: no two states of an index share it."""
+
+    catalog: str
+    last_seq: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class PendingItem:
+    """An item without vectors, and the texts that they are made of."""
+
+    item_no: int
+    parts: tuple[str, ...]
+
+
+def parts_of(title: str, text: str, embedded: str) -> tuple[str, ...]:
+    """What an encoder sees of an item, at least one text: of a long one the beginning, in a few parts."""
+    if embedded:
+        return tuple(part for part in embedded.split(PART) if part.strip()) or (title,)
+    whole = f"{title}\n{text}" if title and title not in text[: len(title) + 1] else text or title
+    parts: list[str] = []
+    start = 0
+    while start < len(whole) and len(parts) < _MOST_PARTS:
+        end = start + _PART_CHARACTERS
+        if end < len(whole):
+            end = max(whole.rfind(" ", start, end), whole.rfind("\n", start, end), start + _PART_CHARACTERS // 2)
+        if part := whole[start:end].strip():
+            parts.append(part)
+        start = end
+    return tuple(parts) or (title,)
+
+
+def _item(row: Sequence[Any]) -> StoredItem:
+    number, kind, parent, key, created_at, title, metadata, text = row
+    return StoredItem(int(number), kind, parent, key, created_at, title, text, json.loads(metadata))
+
+
+def _parent(row: Sequence[Any]) -> ItemParent:
+    return ItemParent(str(row[0]), str(row[1]), str(row[2]), json.loads(row[3]))
+
+
+def fitting_parts(pending: Sequence[PendingItem], encoder: TextEncoder) -> tuple[list[str], list[int]]:
+    """What is embedded of these items, and the number of the item that each text is of."""
+    from research.encoders import split_to_fit
+
+    parts, numbers = list[str](), list[int]()
+    for item in pending:
+        fitting = [each for part in item.parts for each in split_to_fit(part, encoder)]
+        parts += fitting
+        numbers += [item.item_no] * len(fitting)
+    return parts, numbers
+
+
+class Items(Repository):
+    """TODO."""
+
+    def state(self, kind: str) -> KindState:
+        """Numbers only grow, so whatever came or went changes the last one or the count."""
+        known, key = self._db.count_cache(), ("items", kind)
+        if key not in known:
+            row = self._db.execute(
+                "SELECT COALESCE(MAX(seq), 0), COUNT(*) FROM items WHERE kind = ?", (kind,)
+            ).fetchone()
+            known[key] = KindState(self._db.meta("catalog_id"), int(row[0]), int(row[1]))
+        found: KindState = known[key]
+        return found
+
+    def measures(self, kind: str) -> list[tuple[int, int, int, float]]:
+        """(item_no, words, words of the title, prior) of all of a kind, by number."""
+        query = "SELECT item_no, length, title_length, prior FROM items WHERE kind = ? ORDER BY seq"
+        return sorted(tuple(row) for row in self._db.execute(query, (kind,)))
+
+    def changed_after(self, kind: str, seq: int) -> list[int]:
+        """The numbers of those that came or changed after this."""
+        rows = self._db.execute("SELECT item_no FROM items WHERE kind = ? AND seq > ?", (kind, seq))
+        return [int(row[0]) for row in rows]
+
+    def mean_length(self) -> float:
+        """Words an item of any kind has."""
+        known, key = self._db.count_cache(), "mean length of items"
+        if key not in known:
+            row = self._db.execute("SELECT COALESCE(SUM(length), 0), COUNT(*) FROM items").fetchone()
+            known[key] = int(row[0]) / max(1, int(row[1]))
+        found: float = known[key]
+        return found
+
+    def metadata(self, kind: str) -> Iterator[tuple[int, dict[str, Any]]]:
+        """(item_no, metadata) of all of a kind, by number."""
+        for number, metadata in self._db.execute(
+            "SELECT item_no, metadata FROM items WHERE kind = ? ORDER BY item_no", (kind,)
+        ):
+            yield int(number), json.loads(metadata)
+
+    def times(self, kind: str) -> list[tuple[int, str]]:
+        """(item_no, created_at) of all of a kind, the newest first."""
+        rows = self._db.execute(
+            "SELECT item_no, created_at FROM items WHERE kind = ? ORDER BY created_at DESC, item_no DESC", (kind,)
+        )
+        return [(int(row[0]), str(row[1])) for row in rows]
+
+    def get(self, numbers: Sequence[int]) -> dict[int, StoredItem]:
+        """By their numbers; those that are gone are left out."""
+        rows = self._db.rows_in(f"SELECT {_COLUMNS} FROM items WHERE item_no IN", numbers)
+        return {int(row[0]): _item(row) for row in rows}
+
+    def find(self, kind: str, key: str) -> StoredItem | None:
+        row = self._db.execute(f"SELECT {_COLUMNS} FROM items WHERE kind = ? AND key = ?", (kind, key)).fetchone()
+        return None if row is None else _item(row)
+
+    def find_ending(self, kind: str, end: str, limit: int) -> list[StoredItem]:
+        """Those whose keys end with this."""
+        query = (
+            f"SELECT {_COLUMNS} FROM items WHERE kind = ? AND substr(key, length(key) - length(?) + 1) = ?"
+            " ORDER BY item_no LIMIT ?"
+        )
+        return [_item(row) for row in self._db.execute(query, (kind, end, end, limit))]
+
+    def known_keys(self, kind: str, keys: Iterable[str]) -> set[str]:
+        """Those of these keys that there are."""
+        found: set[str] = set()
+        for part in batched(list(dict.fromkeys(keys))):
+            query = f"SELECT key FROM items WHERE kind = ? AND key IN ({placeholders(part)})"
+            found.update(str(row[0]) for row in self._db.execute(query, (kind, *part)))
+        return found
+
+    def all(self, kind: str, *, parent: str | None = None) -> Iterator[StoredItem]:
+        """All of a kind or of a parent, by number: in the order they were first written."""
+        among, values = ("", ()) if parent is None else (" AND parent = ?", (parent,))
+        rows = self._db.execute(f"SELECT item_no FROM items WHERE kind = ?{among} ORDER BY item_no", (kind, *values))
+        for part in batched([int(row[0]) for row in rows], values=_MOST_PARTS):
+            found = self.get(part)
+            yield from (found[number] for number in part if number in found)
+
+    def parent(self, kind: str, parent: str) -> ItemParent | None:
+        row = self._db.execute(
+            "SELECT parent, stamp, read_at, metadata FROM item_parents WHERE kind = ? AND parent = ?", (kind, parent)
+        ).fetchone()
+        return None if row is None else _parent(row)
+
+    def parents(self, kind: str, *, below: str = "") -> list[ItemParent]:
+        """All of a kind by name, or those that are `below` a folder, and the folder itself."""
+        rows = self._db.execute(
+            "SELECT parent, stamp, read_at, metadata FROM item_parents"
+            " WHERE kind = ? AND (? = '' OR parent = ? OR (parent >= ? AND parent < ?)) ORDER BY parent",
+            (kind, below, below, f"{below.rstrip('/')}/", f"{below.rstrip('/')}0"),  # "0" is what comes after "/"
+        )
+        return [_parent(row) for row in rows]
+
+    def count(self) -> dict[str, int]:
+        """Kind → how many, of those there are."""
+        rows = self._db.execute("SELECT kind, COUNT(*) FROM items GROUP BY kind ORDER BY kind")
+        return {str(row[0]): int(row[1]) for row in rows}
+
+    def count_parents(self, kind: str, *, below: str = "") -> int:
+        """How many things of a kind were read."""
+        if below:
+            return len(self.parents(kind, below=below))
+        row = self._db.execute("SELECT COUNT(*) FROM item_parents WHERE kind = ?", (kind,)).fetchone()
+        return int(row[0])
+
+    def count_without_vectors(self) -> int:
+        """Items that no encoder has seen yet."""
+        row = self._db.execute(
+            "SELECT COUNT(*) FROM items LEFT JOIN item_vectors v ON v.item_no = items.item_no AND v.part = 0"
+            " WHERE v.item_no IS NULL"
+        ).fetchone()
+        return int(row[0])
+
+    def without_vectors(self, kind: str, encoder: str) -> list[int]:
+        """What this encoder has not seen yet, in order."""
+        rows = self._db.execute(
+            "SELECT items.item_no FROM items"
+            " LEFT JOIN item_vectors v ON v.item_no = items.item_no AND v.part = 0 AND v.encoder = ?"
+            " WHERE items.kind = ? AND v.item_no IS NULL ORDER BY items.item_no",
+            (encoder, kind),
+        )
+        return [int(row[0]) for row in rows]
+
+    def pending(self, numbers: Sequence[int]) -> list[PendingItem]:
+        """What is to be embedded of these, in order; those that are gone are left out."""
+        rows = self._db.rows_in("SELECT item_no, title, text, embedded FROM items WHERE item_no IN", numbers)
+        found = {number: PendingItem(number, parts_of(*texts)) for number, *texts in rows}
+        return [found[number] for number in numbers if number in found]
+
+    def vectors(
+        self, kind: str, encoder: str, numbers: Sequence[int] | None = None
+    ) -> tuple[list[int], NDArray[np.float16]]:
+        """Those that this encoder made, of all items of a kind or of these: the item of each, in order, and (n,
+        dim)."""
+        import numpy as np
+
+        query = (
+            "SELECT v.item_no, v.vector FROM items i JOIN item_vectors v ON v.item_no = i.item_no"
+            " WHERE i.kind = ? AND v.encoder = ?"
+        )
+        if numbers is None:
+            rows = self._db.execute(f"{query} ORDER BY v.item_no, v.part", (kind, encoder)).fetchall()
+        else:
+            rows = []
+            for part in batched(sorted(numbers)):
+                among = f"{query} AND i.item_no IN ({placeholders(part)}) ORDER BY v.item_no, v.part"
+                rows += self._db.execute(among, (kind, encoder, *part)).fetchall()
+        if not rows:
+            return [], np.zeros((0, 0), dtype=np.float16)
+        return [int(row[0]) for row in rows], unpack_vectors([row[1] for row in rows])
+
+    def texts(self, numbers: Sequence[int]) -> Iterator[tuple[int, str, str, str, str]]:
+        """(item_no, kind, title, text, words) of these, as full-text search is made from them."""
+        yield from self._db.rows_in("SELECT item_no, kind, title, text, words FROM items WHERE item_no IN", numbers)
+
+    def keys_of(self, kind: str, parent: str) -> list[str]:
+        rows = self._db.execute("SELECT key FROM items WHERE kind = ? AND parent = ?", (kind, parent))
+        return [str(row[0]) for row in rows]
+
+    def count_by_parent(self, kind: str) -> dict[str, int]:
+        """Parent → how many items it has; also those that have none."""
+        rows = self._db.execute(
+            "SELECT p.parent, COUNT(i.item_no) FROM item_parents p"
+            " LEFT JOIN items i ON i.kind = p.kind AND i.parent = p.parent WHERE p.kind = ?"
+            " GROUP BY p.parent ORDER BY p.parent",
+            (kind,),
+        )
+        return {str(row[0]): int(row[1]) for row in rows}

@@ -1,0 +1,272 @@
+"""Memories: reading them, and their words, analysed by the rules that questions are read by. Every statement names the
+tenant first: what belongs to another is not found by any of them.
+
+What the index as a whole holds (`count_memories`, `tenants`) is for whoever looks after it, and has no text in it.
+
+Unlike pages they have no FTS5: how rare a word is must be counted within a tenant, and a tenant's words are few enough
+to be held in memory (`research.search.memories`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from research.memories import Memory, Within
+from research.store.analyzer import analyze
+from research.store.reader import (
+    Repository,
+    batched,
+    placeholders,
+    unpack_vectors,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+_VALUES = 10  # a memory, as `batched` counts them: so many are not read before the first is needed
+_COLUMNS = (
+    "m.memory_no, m.id, m.text, m.type, m.category, m.importance, m.tags, m.namespace, m.session, m.persona, m.speaker,"
+    " m.metadata, m.created_at, m.told_at, m.used_at, m.expires_at, m.key, m.helped, m.not_helped, j.id, n.id"
+)
+_TABLES = (
+    "memories m LEFT JOIN memories j ON j.tenant = m.tenant AND j.memory_no = m.joined_to"
+    " LEFT JOIN memories n ON n.tenant = m.tenant AND n.memory_no = m.superseded_by"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TenantState:
+    """What tells whether a tenant's memories are still those that were read."""
+
+    version: int
+    last_seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class SearchedRow:
+    """A memory as searching needs it: its words and what it is filtered and ordered by."""
+
+    memory_no: int
+    joined_to: int | None
+    superseded_by: int | None
+    type: str
+    importance: float
+    namespace: str
+    session: str
+    persona: str
+    speaker: str
+    created_at: str
+    told_at: str
+    expires_at: str
+    helped: int
+    not_helped: int
+    tags: str
+    ending: str  # the last character
+    body: str | None
+
+
+def _where(within: Within) -> tuple[str, list[Any]]:
+    """More conditions, and their values. Tags are one text and are looked at afterwards."""
+    parts: list[tuple[str, list[Any]]] = []
+    if within.session is not None:
+        parts.append(("session = ?", [within.session]))
+    if within.persona is not None:
+        parts.append(("persona IN ('', ?)", [within.persona]))
+    if within.namespace is not None:
+        parts.append(("namespace = ?", [within.namespace]))
+    if within.types:
+        parts.append((f"type IN ({placeholders(within.types)})", list(within.types)))
+    return "".join(f" AND {text}" for text, _ in parts), [value for _, values in parts for value in values]
+
+
+def _memory(tenant: str, row: Sequence[Any]) -> Memory:
+    (_, name, text, kind, category, importance, tags, namespace, session, persona, speaker, metadata, created, told,
+     used, expires, key, helped, not_helped, joined_to, superseded_by) = row  # fmt: skip
+    return Memory(
+        id=name,
+        text=text,
+        tenant=tenant,
+        type=kind,
+        category=category,
+        importance=float(importance),
+        tags=tuple(json.loads(tags)),
+        namespace=namespace,
+        session=session,
+        persona=persona,
+        speaker=speaker,
+        metadata=json.loads(metadata),
+        created_at=created,
+        told_at=told,
+        last_used_at=used,
+        expires_at=expires,
+        key=key,
+        joined_to=joined_to or "",
+        superseded_by=superseded_by or "",
+        helped=int(helped),
+        not_helped=int(not_helped),
+    )
+
+
+_A_BATCH = 1000
+
+
+def words_of(text: str, speaker: str) -> str:
+    """What stands in the table for what was said."""
+    return " ".join(analyze(spoken_text(text, speaker)))
+
+
+def spoken_text(text: str, speaker: str) -> str:
+    """What somebody says, without the name before it: "Anna: I am in Bonn"."""
+    before, colon, said = text.partition(":")
+    return said.strip() if speaker and colon and before.strip() == speaker and said.strip() else text
+
+
+class Memories(Repository):
+    """TODO."""
+
+    def state(self, tenant: str) -> TenantState | None:
+        """None: nothing is remembered for this tenant."""
+        row = self._db.execute("SELECT version, last_seq FROM memory_tenants WHERE tenant = ?", (tenant,)).fetchone()
+        return None if row is None else TenantState(int(row[0]), int(row[1]))
+
+    def rows_after(self, tenant: str, seq: int) -> list[SearchedRow]:
+        """Every memory that was told or changed after this, in the order of arrival."""
+        rows = self._db.execute(
+            "SELECT m.memory_no, m.joined_to, m.superseded_by, m.type, m.importance, m.namespace, m.session, m.persona,"
+            " m.speaker, m.created_at, m.told_at, m.expires_at, m.helped, m.not_helped, m.tags,"
+            " substr(m.text, length(m.text)), w.body"
+            " FROM memories m LEFT JOIN memory_words w ON w.tenant = m.tenant AND w.memory_no = m.memory_no"
+            " WHERE m.tenant = ? AND m.seq > ? ORDER BY m.memory_no",
+            (tenant, seq),
+        )
+        return [SearchedRow(*row) for row in rows]
+
+    def vectors(
+        self, tenant: str, encoder: str, numbers: Sequence[int] | None = None
+    ) -> tuple[list[int], NDArray[np.float32]]:
+        """Those that this encoder made, of all memories or of these: their numbers, in order, and (n, dim)."""
+        import numpy as np
+
+        query = "SELECT memory_no, vector FROM memory_vectors WHERE tenant = ? AND encoder = ?"
+        of, order = (tenant, encoder), "ORDER BY memory_no"
+        if numbers is None:
+            rows = self._db.execute(f"{query} {order}", of).fetchall()
+        else:
+            rows = list(self._db.rows_in(f"{query} AND memory_no IN", numbers, order, first=of))
+        if not rows:
+            return [], np.zeros((0, 0), dtype=np.float32)
+        return [int(row[0]) for row in rows], unpack_vectors([row[1] for row in rows]).astype(np.float32)
+
+    def get(self, tenant: str, numbers: Sequence[int]) -> dict[int, Memory]:
+        """By their numbers, with the ids that are joined to them."""
+        query = f"SELECT {_COLUMNS} FROM {_TABLES} WHERE m.tenant = ? AND m.memory_no IN"
+        found = {int(row[0]): _memory(tenant, row) for row in self._db.rows_in(query, numbers, first=(tenant,))}
+        also = self._joined(tenant, list(found))
+        return {
+            number: replace(memory, also=also[number]) if number in also else memory for number, memory in found.items()
+        }
+
+    def numbers(self, tenant: str, ids: Iterable[str]) -> dict[str, int]:
+        """id → number, for those there are."""
+        query = "SELECT id, memory_no FROM memories WHERE tenant = ? AND id IN"
+        rows = self._db.rows_in(query, list(dict.fromkeys(ids)), first=(tenant,))
+        return {str(memory_id): int(number) for memory_id, number in rows}
+
+    def select(
+        self, tenant: str, within: Within, *, now: str = "", limit: int | None = None, newest: bool = True
+    ) -> Iterator[Memory]:
+        """Those that a restriction leaves, the newest first or last; `now`: without what has expired."""
+        where, values = _where(within)
+        if now:
+            where, values = f"{where} AND (expires_at = '' OR expires_at > ?)", [*values, now]
+        order = "DESC" if newest else "ASC"
+        query = f"SELECT memory_no FROM memories WHERE tenant = ?{where} ORDER BY created_at {order}, memory_no {order}"
+        numbers = [int(row[0]) for row in self._db.execute(query, (tenant, *values))]
+        yield from islice(self._with_tags(tenant, numbers, within.tags), limit)
+
+    def _with_tags(self, tenant: str, numbers: list[int], tags: tuple[str, ...]) -> Iterator[Memory]:
+        for part in batched(numbers, values=_VALUES):
+            found = self.get(tenant, part)
+            yield from (found[number] for number in part if set(tags) <= set(found[number].tags))
+
+    def pending_vectors(self, tenant: str, encoder: str, limit: int) -> list[tuple[int, str, str]]:
+        """(number, speaker, text) of what has no vector of this encoder, the newest first."""
+        rows = self._db.execute(
+            "SELECT m.memory_no, m.speaker, m.text FROM memories m"
+            " LEFT JOIN memory_vectors v ON v.tenant = m.tenant AND v.memory_no = m.memory_no AND v.encoder = ?"
+            " WHERE m.tenant = ? AND m.joined_to IS NULL AND v.memory_no IS NULL ORDER BY m.memory_no DESC LIMIT ?",
+            (encoder, tenant, limit),
+        )
+        return [(int(row[0]), str(row[1]), str(row[2])) for row in rows]
+
+    def tenants(self) -> list[str]:
+        """Everyone something is remembered for."""
+        return [str(row[0]) for row in self._db.execute("SELECT tenant FROM memory_tenants ORDER BY tenant")]
+
+    def count(self) -> tuple[int, int]:
+        """How many there are, and how many of them no encoder has seen yet."""
+        row = self._db.execute(
+            "SELECT (SELECT COUNT(*) FROM memories), (SELECT COUNT(*) FROM memory_words), COUNT(*) FROM memory_vectors"
+        ).fetchone()
+        return int(row[0]), max(0, int(row[1]) - int(row[2]))
+
+    def _joined(self, tenant: str, numbers: list[int]) -> dict[int, tuple[str, ...]]:
+        found: dict[int, list[str]] = {}
+        for part in batched(numbers):
+            query = (
+                f"SELECT joined_to, id FROM memories WHERE tenant = ? AND joined_to IN ({placeholders(part)})"
+                " ORDER BY joined_to, memory_no"
+            )
+            for number, name in self._db.execute(query, (tenant, *part)):
+                found.setdefault(int(number), []).append(str(name))
+        return {number: tuple(names) for number, names in found.items()}
+
+    def write_words(self, tenant: str, memory_no: int, body: str) -> None:
+        """Part of the caller's transaction, as is the next."""
+        self._db.execute(
+            "INSERT INTO memory_words (tenant, memory_no, body) VALUES (?, ?, ?)"
+            " ON CONFLICT (tenant, memory_no) DO UPDATE SET body = excluded.body",
+            (tenant, memory_no, body),
+        )
+
+    def drop_words(self, tenant: str, memory_no: int) -> None:
+        self._db.execute("DELETE FROM memory_words WHERE tenant = ? AND memory_no = ?", (tenant, memory_no))
+
+    def outdated_words(self) -> Iterator[tuple[str, int, str | None]]:
+        """(tenant, memory_no, words) of whatever has other words than its text says; None: it should have none."""
+        tenants = [str(row[0]) for row in self._db.execute("SELECT tenant FROM memory_tenants ORDER BY tenant")]
+        for tenant in tenants:
+            last = 0
+            while rows := self._spoken_after(tenant, last):
+                for memory_no, speaker, text, joined_to, body in rows:
+                    wanted = None if joined_to is not None else words_of(text, speaker)
+                    if wanted != body:
+                        yield tenant, memory_no, wanted
+                last = rows[-1][0]
+
+    def update_words(self) -> int:
+        """Bring all of them up to the analyzer; part of the caller's transaction. Returns how many were changed."""
+        changed = list(self.outdated_words())
+        for tenant, memory_no, body in changed:
+            if body is None:
+                self.drop_words(tenant, memory_no)
+            else:
+                self.write_words(tenant, memory_no, body)
+        for tenant in dict.fromkeys(tenant for tenant, _, _ in changed):
+            self._db.execute("UPDATE memory_tenants SET version = version + 1 WHERE tenant = ?", (tenant,))
+        return len(changed)
+
+    def _spoken_after(self, tenant: str, memory_no: int) -> list[tuple[int, str, str, int | None, str | None]]:
+        rows = self._db.execute(
+            "SELECT m.memory_no, m.speaker, m.text, m.joined_to, w.body FROM memories m"
+            " LEFT JOIN memory_words w ON w.tenant = m.tenant AND w.memory_no = m.memory_no"
+            " WHERE m.tenant = ? AND m.memory_no > ? ORDER BY m.memory_no LIMIT ?",
+            (tenant, memory_no, _A_BATCH),
+        )
+        return [(int(row[0]), str(row[1]), str(row[2]), row[3], row[4]) for row in rows.fetchall()]
