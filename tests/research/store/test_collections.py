@@ -310,7 +310,7 @@ def test_a_publication_writes_each_record_about_once(making: Making) -> None:
     making.embed(dim=128)
     code = (
         "import sys\nfrom pathlib import Path\nfrom research.store import Catalog, IndexPaths\n"
-        "from research.store.vectors import writer\n"
+        "from research.store import publish as writer\n"
         "with Catalog(IndexPaths(Path(sys.argv[1]))) as catalog:\n    writer.publish(catalog)\n"
         "print(next(line.split()[1] for line in open('/proc/self/io') if line.startswith('wchar')))\n"
     )
