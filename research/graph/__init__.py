@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         references_said,
         seeds_of,
         shown_graph,
+        spread,
         started_from,
     )
     from research.graph.update import GraphUpdate, is_behind, update_graph
@@ -28,7 +29,7 @@ else:
         {
             "neighbourhood": (
                 "Edge MOST_NODES Neighbourhood ShownGraph ShownNode WEIGHTS find_neighbourhood neighbour_scores "
-                "references_said seeds_of shown_graph started_from"
+                "references_said seeds_of shown_graph spread started_from"
             ),
             "update": "GraphUpdate is_behind update_graph",
         },

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from research.errors import NothingFoundError, UsageError
 from research.graph.extraction import reference_name
@@ -29,6 +29,8 @@ from research.store import (
     edges_a_node,
 )
 from research.text import phrase
+
+T = TypeVar("T", int, str)
 
 MOST_HOPS = 3
 MOST_NODES = 2000
@@ -182,27 +184,42 @@ def _present(reader: Reader, nodes: Sequence[StoredNode], tenant: str) -> list[S
 
 
 def _nearest(nodes: Sequence[StoredNode], edges: Sequence[StoredEdge]) -> list[Node]:
-    """All of them, the nearest first: by the best way over these edges."""
-    beside: dict[int, list[tuple[int, float]]] = {}
-    for edge in edges:
-        weight = WEIGHTS[KIND_NAMES[edge.kind]]
-        beside.setdefault(edge.source, []).append((edge.target, weight))
-        beside.setdefault(edge.target, []).append((edge.source, weight))
-    near: dict[int, float] = {}
-    waiting = [(-1.0, node.node_no) for node in nodes if node.hop == 0]
-    heapq.heapify(waiting)
-    while waiting:
-        negative, number = heapq.heappop(waiting)
-        if number in near:
-            continue
-        near[number] = -negative
-        for other, weight in beside.get(number, ()):
-            if other not in near:
-                heapq.heappush(waiting, (negative * weight, other))
+    """Return all of them, the nearest first: by the best way over these edges."""
+    near = spread(
+        ((each.source, each.target, WEIGHTS[KIND_NAMES[each.kind]]) for each in edges),
+        {node.node_no: 1.0 for node in nodes if node.hop == 0},
+    )
     least = min(WEIGHTS.values())
-    told = [(Node(n.ref, n.hop, round(near.get(n.node_no, least**n.hop), 4), n.name), n.node_no) for n in nodes]
+    told = []
+    for node in nodes:
+        proximity = near.get(node.node_no, least**node.hop) if node.hop else 1.0
+        told.append((Node(node.ref, node.hop, round(proximity, 4), node.name), node.node_no))
     told.sort(key=lambda each: (-each[0].proximity, each[0].hop, each[1]))  # equals in the order of their document
     return [node for node, _ in told]
+
+
+def spread(edges: Iterable[tuple[T, T, float]], seeds: Mapping[T, float]) -> dict[T, float]:
+    """Return how near each is by the best way from any seed, over edges in either direction. A seed itself is as near
+    as another one makes it."""
+    beside: dict[T, list[tuple[T, float]]] = {}
+    for one, other, weight in edges:
+        beside.setdefault(one, []).append((other, weight))
+        beside.setdefault(other, []).append((one, weight))
+    found: dict[T, float] = {}
+    passed: set[T] = set()
+    waiting = [(-weight, ref, True) for ref, weight in seeds.items()]
+    heapq.heapify(waiting)
+    while waiting:
+        negative, ref, begins = heapq.heappop(waiting)
+        if not begins:
+            found.setdefault(ref, -negative)
+        if ref in passed:
+            continue
+        passed.add(ref)
+        for other, weight in beside.get(ref, ()):
+            if other not in found:
+                heapq.heappush(waiting, (negative * weight, other, False))
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,46 +303,19 @@ def unknown(ref: str) -> NothingFoundError:
     )
 
 
+# The share of a seed's score that a neighbour is worth, by the kind of the edge that leads to it, or from it.
 _OUT: Mapping[str, float] = {"refers": 0.9, "calls": 0.5, "supports": 0.6}
 _BACK: Mapping[str, float] = {"supports": 0.6}
-FOLLOWED = tuple(sorted({*_OUT, *_BACK}))
-"""Kinds of edges that bring something into a ranking."""
+_SEEDS, _LEAST_SCORE = 3, 0.8  # of the best found, whose neighbours count: how many, and with which share of the best
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[^\W\d_a-zß-ÿ]|[(\"“])|\n+")
 _LEAST_WORDS, _LEAST_SHARE = 2, 0.4  # of the question's, around a reference
 
 
-@dataclass(frozen=True, slots=True)
-class Spreading:
-    """`seeds`: of the best found, whose neighbours may join; `least`: the score they need, as a share of the best
-    one's; `first`: places that stay with what was found; `most`: neighbours that join. `out` and `back`: the share of
-    a seed's score, by the kind of the edge that leads from it or to it."""
-
-    seeds: int = 3
-    least: float = 0.8
-    first: int = 2
-    most: int = 2
-    out: Mapping[str, float] = field(default_factory=lambda: _OUT)
-    back: Mapping[str, float] = field(default_factory=lambda: _BACK)
-
-
-@dataclass(frozen=True, slots=True)
-class Joined:
-    """A ref with its score; `seed`: the one it came with, by an edge of `kind`. Both empty: it was found."""
-
-    ref: str
-    score: float
-    seed: str = ""
-    kind: str = ""
-
-
-DEFAULT = Spreading()
-
-
-def seeds_of(ranked: Sequence[tuple[str, float]], how: Spreading = DEFAULT) -> list[str]:
-    """Those of (ref, score), best first, whose neighbours are to be looked up."""
+def seeds_of(ranked: Sequence[tuple[str, float]]) -> list[str]:
+    """Return those of (ref, score), best first, whose neighbours are to be looked up."""
     best = ranked[0][1] if ranked else 0.0
-    return [ref for ref, score in ranked[: how.seeds] if score > 0 and score >= how.least * best]
+    return [ref for ref, score in ranked[:_SEEDS] if score > 0 and score >= _LEAST_SCORE * best]
 
 
 def references_said(question: str, text: str) -> frozenset[int]:
@@ -344,41 +334,17 @@ def references_said(question: str, text: str) -> frozenset[int]:
 
 
 def neighbour_scores(
-    ranked: Sequence[tuple[str, float]],
-    edges: Iterable[Edge],
-    said: Mapping[str, Collection[int]] | None = None,
-    how: Spreading = DEFAULT,
-) -> dict[str, Joined]:
-    """ref → what it is worth as a neighbour of a seed, by its best edge. Seeds are worth nothing to each other. `said`:
-    seed → the references that count (`references_said`); without it all do."""
-    scores = dict(ranked)
-    seeds = set(seeds_of(ranked, how))
-    found: dict[str, Joined] = {}
+    ranked: Sequence[tuple[str, float]], edges: Iterable[Edge], said: Mapping[str, Collection[int]]
+) -> dict[str, float]:
+    """Return what each neighbour of a seed is worth, by its best edge. Seeds are worth nothing to each other. `said`:
+    seed → the references that count (`references_said`)."""
+    scores, seeds = dict(ranked), set(seeds_of(ranked))
+    found: dict[str, float] = {}
     for edge in edges:
-        if said is not None and edge.kind == "refers" and not edge.names & set(said.get(edge.source, ())):
+        if edge.kind == "refers" and not edge.names & set(said.get(edge.source, ())):
             continue
-        for seed, other, shares in ((edge.source, edge.target, how.out), (edge.target, edge.source, how.back)):
+        for seed, other, shares in ((edge.source, edge.target, _OUT), (edge.target, edge.source, _BACK)):
             worth = scores.get(seed, 0.0) * shares.get(edge.kind, 0.0)
-            if seed in seeds and other not in seeds and worth > (found[other].score if other in found else 0.0):
-                found[other] = Joined(other, worth, seed, edge.kind)
+            if seed in seeds and other not in seeds and worth > found.get(other, 0.0):
+                found[other] = worth
     return found
-
-
-def with_neighbours(
-    ranked: Sequence[tuple[str, float]],
-    edges: Iterable[Edge],
-    said: Mapping[str, Collection[int]] | None = None,
-    how: Spreading = DEFAULT,
-) -> list[Joined]:
-    """The ranking with neighbours in it. What was found keeps its order, its scores and the first places; a neighbour
-    that was found too comes up only if it is worth more than its own score."""
-    near = neighbour_scores(ranked, edges, said, how)
-    place = {ref: number for number, (ref, _) in enumerate(ranked)}
-    own = dict(ranked)
-    better = [one for one in near.values() if one.score > own.get(one.ref, 0.0)]
-    better = [one for one in better if place.get(one.ref, len(ranked)) >= how.first]
-    chosen = {one.ref: one for one in sorted(better, key=lambda one: (-one.score, one.ref))[: how.most]}
-    kept = [Joined(ref, score) for ref, score in ranked if ref not in chosen]
-    first, rest = kept[: how.first], kept[how.first :]
-    # Found ones come before a neighbour that is worth as much.
-    return [*first, *sorted([*rest, *chosen.values()], key=lambda one: (-one.score, one.ref in chosen))]

@@ -48,12 +48,10 @@ _PAGES, _ITEMS, _MEMORIES = 300, 200, 500  # of a transaction
 _MOST_MENTIONING = 200  # pages that are looked through for a document's title
 
 
-Progress = Callable[[int, int], object]
-
 _MOST_FILES = 500  # of a commit: one that moves a whole tree says nothing of each
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class GraphUpdate:
     """What was brought into the graph, and whether something is left to do: no time, or somebody else was writing."""
 
@@ -67,27 +65,18 @@ def is_behind(reader: Reader) -> bool:
     return reader.graph.is_behind(RULES)
 
 
-def update_graph(catalog: Catalog, *, seconds: float | None = None, on_progress: Progress | None = None) -> GraphUpdate:
+def update_graph(catalog: Catalog, *, seconds: float | None = None) -> GraphUpdate:
     """Bring the graph up to date, for about so long. Beside other writers; one that keeps the catalog for longer than a
-    second ends it, with `complete` not set. `on_progress` hears of documents: done, and all that are to be done."""
+    second ends it, with `complete` not set."""
     ends = None if seconds is None else time.monotonic() + seconds
-    done = _Done()
+    done = GraphUpdate()
     try:
-        in_time = (
-            _documents(catalog, ends, done, on_progress)
-            and _items(catalog, ends, done)
-            and _memories(catalog, ends, done)
+        done.complete = (
+            _documents(catalog, ends, done) and _items(catalog, ends, done) and _memories(catalog, ends, done)
         )
     except (BusyError, IndexUnusableError):  # the latter: it may only be read
-        in_time = False
-    return GraphUpdate(done.documents, done.items, done.memories, in_time)
-
-
-@dataclass
-class _Done:
-    documents: int = 0
-    items: int = 0
-    memories: int = 0
+        done.complete = False
+    return done
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +90,7 @@ class _Read:
     state: tuple[Any, ...]  # that it was read in
 
 
-def _documents(catalog: Catalog, ends: float | None, done: _Done, on_progress: Progress | None) -> bool:
+def _documents(catalog: Catalog, ends: float | None, done: GraphUpdate) -> bool:
     with catalog.snapshot() as reader:
         waiting = reader.graph.outdated_documents(RULES, 1_000_000)
         titles = Titles(reader.graph.document_titles() if waiting else [])
@@ -118,8 +107,6 @@ def _documents(catalog: Catalog, ends: float | None, done: _Done, on_progress: P
                 if connection.graph.document_state(each.info.doc_id) == each.state:
                     _write_document(connection, each)
         done.documents += len(some)
-        if on_progress is not None:
-            on_progress(at, len(waiting))
     return at == len(waiting)
 
 
@@ -179,7 +166,7 @@ def _mention_title(connection: Writer, info: DocumentInfo, refs: Sequence[str]) 
     connection.graph.add_mentions({node: [(CITES, name)] for node in nodes.values()})
 
 
-def _items(catalog: Catalog, ends: float | None, done: _Done) -> bool:
+def _items(catalog: Catalog, ends: float | None, done: GraphUpdate) -> bool:
     while True:
         if _is_over(ends):
             return False
@@ -195,7 +182,7 @@ def _items(catalog: Catalog, ends: float | None, done: _Done) -> bool:
         done.items += len(items)
 
 
-def _memories(catalog: Catalog, ends: float | None, done: _Done) -> bool:
+def _memories(catalog: Catalog, ends: float | None, done: GraphUpdate) -> bool:
     with catalog.snapshot() as reader:
         tenants = reader.graph.tenants_behind(1_000_000)
     for tenant, seq in tenants:
@@ -207,7 +194,7 @@ def _memories(catalog: Catalog, ends: float | None, done: _Done) -> bool:
     return True
 
 
-def _some_memories(catalog: Catalog, tenant: str, seq: int, done: _Done) -> int | None:
+def _some_memories(catalog: Catalog, tenant: str, seq: int, done: GraphUpdate) -> int | None:
     """The next memories of a tenant; the last change among them, or None where there are no more."""
     with catalog.short_write() as connection:
         told = connection.graph.memories_after(tenant, seq, _MEMORIES)

@@ -8,7 +8,6 @@ on what a kind of things has not (tags of a commit, a language of a page) leaves
 
 from __future__ import annotations
 
-import heapq
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,6 +26,7 @@ from research.graph import (
     neighbour_scores,
     references_said,
     seeds_of,
+    spread,
 )
 from research.memories import Within
 from research.models import Question, SourceCoverage
@@ -335,7 +335,8 @@ def by_graph(
     with index.catalog.snapshot() as reader:  # the gate decides about all candidates at once, later
         near = find_neighbourhood(reader, seeds, hops=hops, limit=most, tenant=tenant)
     known = {each.ref: each for each in found}
-    nearness = spread(near, seeds)
+    weighted = ((edge.source, edge.target, _QUIET.get(edge.kind, WEIGHTS[edge.kind])) for edge in near.edges)
+    nearness = spread(weighted, seeds)
     for ref, worth in _referred(request.intent, near, found).items():
         nearness[ref] = max(worth, nearness.get(ref, 0.0))
     ordered = sorted(nearness, key=lambda ref: (-nearness[ref], ref))
@@ -364,30 +365,6 @@ def _speaks_of(words: Sequence[str], text: str) -> bool:
     return len({*words} & {*analyze(text)}) >= _SAID * len({*words})
 
 
-def spread(near: Neighbourhood, seeds: Mapping[str, float]) -> dict[str, float]:
-    """ref → how near, by the best way from any seed. A seed itself is as near as another one makes it."""
-    beside: dict[str, list[tuple[str, float]]] = {}
-    for edge in near.edges:
-        weight = _QUIET.get(edge.kind, WEIGHTS[edge.kind])
-        beside.setdefault(edge.source, []).append((edge.target, weight))
-        beside.setdefault(edge.target, []).append((edge.source, weight))
-    found: dict[str, float] = {}
-    passed: dict[str, float] = {}
-    waiting = [(-weight, ref, True) for ref, weight in seeds.items()]
-    heapq.heapify(waiting)
-    while waiting:
-        negative, ref, begins = heapq.heappop(waiting)
-        if not begins:
-            found.setdefault(ref, -negative)
-        if ref in passed:
-            continue
-        passed[ref] = -negative
-        for other, weight in beside.get(ref, ()):
-            if other not in found:
-                heapq.heappush(waiting, (negative * weight, other, False))
-    return found
-
-
 def _referred(intent: str, near: Neighbourhood, found: Sequence[Candidate]) -> dict[str, float]:
     """ref → what it is worth because one of the best refers to it where it speaks of the intent: its share of the best
     one's score. Pages go by the sums of their legs, as it was measured: a calibrated score falls with the rank."""
@@ -403,7 +380,7 @@ def _referred(intent: str, near: Neighbourhood, found: Sequence[Candidate]) -> d
             texts, best = {each.ref: each.item.text for each in group}, max(each.semantic for each in group)
             said = {ref: references_said(intent, texts[ref]) for ref in seeds_of(ranked)}
             joined = neighbour_scores(ranked, near.edges, said)
-            worth |= {ref: best * min(1.0, each.score / ranked[0][1]) for ref, each in joined.items()}
+            worth |= {ref: best * min(1.0, each / ranked[0][1]) for ref, each in joined.items()}
     return worth
 
 

@@ -14,8 +14,7 @@ from ingest import Observer, ingest
 from research.context import TokenCounter
 from research.evaluation import Question, look_up, read_questions
 from research.evaluation.questions import Gold, document_key
-from research.graph import find_neighbourhood, references_said, seeds_of
-from research.graph.neighbourhood import FOLLOWED, with_neighbours
+from research.graph import find_neighbourhood, neighbour_scores, references_said, seeds_of
 from research.index import Index
 from research.settings import Settings
 from research.store import CONTAINS, REFERS, Catalog, IndexPaths, NewNode
@@ -87,12 +86,15 @@ def _ask(index: Index, gold: Gold) -> _Asked:
     texts = {ref: found.text for (ref, _), found in zip(ranked, outcome.found, strict=True)}
     seeds = seeds_of(ranked)
     with index.catalog.snapshot() as reader:
-        near = find_neighbourhood(reader, seeds, kinds=FOLLOWED)
+        near = find_neighbourhood(reader, seeds, kinds=["refers", "calls", "supports"])
     said = {ref: references_said(gold.question.query, texts[ref]) for ref in seeds}
-    joined = with_neighbours(ranked, near.edges, said)
+    own, near_scores = dict(ranked), neighbour_scores(ranked, near.edges, said)
+    better = [ref for ref, _ in ranked[:2]]  # whatever a neighbour is worth
+    scores = own | {ref: worth for ref, worth in near_scores.items() if worth > own.get(ref, 0.0)}
+    joined = [*better, *sorted(scores.keys() - {*better}, key=lambda ref: -scores[ref])]
     names = {document.doc_id: document_key(document.filename) for document in index.documents.list()}
     pages = {f"page:{doc_id}#{page}" for doc_id, name in names.items() for named, page in gold.pages if named == name}
-    return _Asked(pages, [ref for ref, _ in ranked], [each.ref for each in joined])
+    return _Asked(pages, [ref for ref, _ in ranked], joined)
 
 
 def _fit(index: Index, sizes: dict[str, int], counter: TokenCounter, budget: int, refs: Sequence[str]) -> list[str]:

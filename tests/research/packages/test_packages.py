@@ -19,7 +19,6 @@ from research.errors import NothingFoundError, PackageRequestError
 from research.governance import Principal
 from research.index import Index
 from research.memories import NewMemory
-from research.packages import retrieval
 from research.packages.request import ContextPackage, published
 from research.sources import DocumentsSource
 from tests.pace import draws
@@ -181,15 +180,6 @@ def test_the_graph_brings_what_is_near_and_its_projection_is_kept(index: Index) 
     assert kept is not None
     assert kept["seeds"] == [commit]
     assert all(source.parts.graph > 0 for source in package.sources if not source.pinned)
-
-
-def test_ways_through_the_graph_count_by_what_they_begin_with() -> None:
-    from research.graph import Edge, Neighbourhood
-
-    circle = Neighbourhood(edges=[Edge("a", "cites", "b"), Edge("b", "cites", "c"), Edge("c", "cites", "a")])
-    assert retrieval.spread(circle, {"a": 0.5}) == pytest.approx({"b": 0.3, "c": 0.3, "a": 0.18})
-    structure = Neighbourhood(edges=[Edge("s", "contains", "a"), Edge("s", "contains", "b")])
-    assert retrieval.spread(structure, {"a": 0.5})["b"] < 0.01
 
 
 @pytest.mark.parametrize("name", ["documents", "graph", "metadata"])
