@@ -21,6 +21,7 @@ from cli.layout import (
     excerpt,
     head_lines,
     link,
+    marked,
     packed,
     passage_lines,
     plain,
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 _PROMPT = 2  # rows for the shell's prompt: what scrolls away for it would be the answer's first line
 _WITH_PASSAGE = 5  # sources
 _PASSAGE = (2, 1)  # lines each gets in turn
+_LABEL = 12  # cells of what a row is called, where it stands in one line with its values
 _QUOTE = 3  # lines of one quote, where several are shown
 _LEAST_SECTION = 12  # cells: less of a heading says nothing
 _LEAST_LABEL = 8  # cells of a page and its printed label that are always there
@@ -243,6 +245,11 @@ def quote_lines(quote: Quote, width: int, count: int, mark: Marker, name: str = 
     before, after = ("", "") if is_table else ("“", "”")
     lines = passage_lines(found, width - cells(f"{before}{ELLIPSIS}{after}{citation}"), mark) or [plain("")]
     missing = len(lines) > count
+    if missing and is_table and count == 1 and len(found[0].rows) == 1:  # the beginning of a label, and its values
+        label, *values = found[0].rows[0]
+        told = "  ".join(("", *values))
+        if (room := width - cells(f"{citation}{told}")) > _LABEL:
+            lines, missing = [marked(f"{shorten_end(label, room)}{told}", mark)], False
     ends = is_table and bool(_VALUE_AT_END.search(row))
     shown = [plain(" " * len(before)).append_text(line) for line in (lines[-count:] if ends else lines[:count])]
     shown[0] = plain(ELLIPSIS if ends and missing else before).append_text(shown[0][len(before) :])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import os
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -43,6 +44,7 @@ _MUPDF_ERRORS: tuple[type[Exception], ...] = (
 # glyphs that map to nothing show as U+FFFD, and can be noticed.
 TEXT_FLAGS: int = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_MEDIABOX_CLIP
 
+_UTF16 = re.compile(r"<FEFF((?:[0-9A-Fa-f]{4})+)>")  # a page's label as it stands in the file
 _HEADER_BYTES = 8192  # readers in the field accept junk before %PDF; none looks further than this
 
 
@@ -225,7 +227,8 @@ def _label(page: Any) -> str:
             label = page.get_label()
     except MupdfError:
         return ""  # a broken /PageLabels tree costs the label, not the page
-    return clean_text(str(label or ""))[:32]
+    text = _UTF16.sub(lambda found: bytes.fromhex(found[1]).decode("utf-16-be", "replace"), str(label or ""))
+    return clean_text(text)[:32]
 
 
 def _lines(blocks: Iterable[dict[str, Any]], turn: Any) -> list[Line]:

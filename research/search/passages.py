@@ -71,6 +71,7 @@ _LISTED = 6  # rows of a table of contents, at least
 _MOST_PAGES = 9999
 # What is left of something is another thing, and full-text search leaves such words out.
 _REST = re.compile(r"\b(?:others?|non|excluding|übrige|sonstige|autres?|otros?|otras?|altri|altre|overige)\b", re.I)
+_WHY = re.compile(r"\b(?:why|reasons?|explain\w*|what (?:drove|drives|caused|led))\b", re.I)  # no row says it
 # Tables of a part of the company, beside those of all of it.
 _PART = re.compile(r"\b(?:obligors?|guarant(?:or|ee)s?|parent company|pro forma|discontinued|held for sale)\b", re.I)
 _ASIDE = re.compile(r"\([^()]*\)")  # "(millions)", "(note 5)": not what a row is called
@@ -100,7 +101,8 @@ class WantedWords:
         self.weights = {word: weight for word, weight in weights.items() if word not in names} or weights
         self._names = frozenset(names)
         weights = self.weights
-        self._lines = [frozenset(analyze(line)) for line in dict.fromkeys(lines)]
+        self._why = _WHY.search(question) is not None
+        self._lines = [frozenset(analyze(line)) for line in dict.fromkeys(() if self._why else lines)]
         self.number = bool(self._lines) or asks_for_number(question)
         self.years = years_asked(question)
         self.has_lines = bool(self._lines)
@@ -139,7 +141,7 @@ class WantedWords:
         label, bar, _ = row.strip("| ").partition(" | ")
         if bar and label in self._numbered:
             return _NUMBERED, 0.0
-        if not bar or not values_of(row):
+        if not bar or self._why or not values_of(row):
             return 0.0, 0.0
         if label not in self._rows:
             stems = [stem for stem in analyze(_ASIDE.sub(" ", label)) if stem not in self._names] or analyze(label)

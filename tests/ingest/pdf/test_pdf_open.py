@@ -182,6 +182,10 @@ def test_labels_are_printed_numbers_are_physical(tmp_path: Path) -> None:
     assert [page.number for page in pages] == [1, 2, 3, 4, 5]
     assert [page.label for page in pages] == ["i", "ii", "1", "2", "3"]
     assert [page.markdown for page in pages] == [f"Body of sheet {n} here." for n in range(5)]
+    document.xref_set_key(document.pdf_catalog(), "PageLabels", "<</Nums[0<</P<FEFF00310030>>>]>>")
+    document.save(tmp_path / "b.pdf")
+    with PdfReader(tmp_path / "b.pdf") as reader:
+        assert next(iter(reader.pages())).label == "10", "a label in 16 bits a letter"
 
 
 @pytest.mark.parametrize(

@@ -229,6 +229,31 @@ def test_a_row_may_be_called_otherwise_and_a_table_of_other_years_is_no_answer()
     assert scores[0] > scores[1]
 
 
+def test_a_row_counts_half_in_the_table_of_a_part_and_nothing_where_a_reason_is_asked_for() -> None:
+    row = "Total current liabilities | 1,309 | 2,037"
+    scores = []
+    for asked in (
+        "total current liabilities",
+        "total current liabilities of the parent company",
+        "why total current liabilities fell",
+    ):
+        for title in ("Parent company balance sheet", "Consolidated balance sheet"):
+            text = f"{title}\n\n(Millions) | 2021 | 2020\n{row}\n"
+            evidence = PageEvidence(text, split(text), WantedWords(asked, dict.fromkeys(analyze(asked), 1.0)))
+            start = text.index(row)
+            scores.append(evidence.label_of(Passage(row, 1.0, None, start, start + len(row))))
+    assert scores[0] == scores[1] / 2
+    assert scores[2] >= scores[3] > 0 == scores[4] == scores[5]
+
+
+def test_what_stands_under_a_line_of_a_table_is_one_passage() -> None:
+    sales = (
+        "(Millions) | 2023 | 2022\nOncology\nUS | 2,069 | 1,679\nWW | 4,398 | 4,042\n"
+        "Darzalex\nUS | 1,322 | 1,021\nWW | 2,431 | 1,986\n"
+    )
+    assert best(sales, "What did Darzalex sell in 2022?") == "Darzalex\nUS | 1,322 | 1,021\nWW | 2,431 | 1,986"
+
+
 def test_a_row_that_is_asked_for_stands_alone() -> None:
     text = (
         "(MILLIONS) | 2021 | 2020\nOther current liabilities | 24,939 | 11,561\n"
