@@ -91,6 +91,7 @@ _PLAIN = re.compile(r"[\n\t -%'-;=-~]*")  # ASCII without entities and tags: eac
 _PAGE_MARK = re.compile(r"[\[{<]\s{0,8}[^\w\s\[{<]{1,8}\s{0,8}p")
 
 
+@lru_cache(maxsize=256)
 def name(text: str) -> str:
     """A file name or a title inside a header: no line break and nothing hidden, opens no header and ends none."""
     shown = "".join(" " if unicodedata.category(each) in _HIDDEN and each not in _JOINERS else each for each in text)

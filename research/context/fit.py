@@ -467,7 +467,8 @@ class _Growth:
                 return _NOTHING, (page,)
             parts.append(self.renderer.joint(items[-1] if items else None, item) + entry)
             items.append(item)
-            count = count.plus(parts[-1])
+            head = parts[-1].find("\n", len(parts[-1]) - len(entry)) + 1
+            count = count.plus(parts[-1][:head]).plus(parts[-1][head:])  # a page is known whatever its number
             costs.append(count.tokens - used)
             used += costs[-1]
             if used > self.max:

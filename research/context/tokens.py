@@ -42,7 +42,8 @@ _REMEMBERED = 1 << 16
 _BOUNDS = struct.Struct("<II").unpack_from
 
 _MOST_PIECES = 200_000  # whose counts are remembered
-_MOST_TEXTS, _LONG_TEXT = 200, 20_000  # that are remembered: pages of the last twenty questions, of so many characters
+_MOST_TEXTS = 200  # that are remembered: pages of the last twenty questions
+_SHORT_TEXT, _LONG_TEXT = 500, 20_000  # characters of a text that is counted anew each time
 _OPEN_CHARACTERS = 8  # at the end of a growing text, more than any piece looks ahead
 # Merging a piece costs about the square of its length; beyond this much of it tiktoken is quicker, loading included.
 _MOST_MERGING = 5_000_000
@@ -84,14 +85,14 @@ class TokenCounter:
     def count_pieces(self, pieces: Sequence[str]) -> int:
         """Tokens of pieces that `pieces` gave."""
         counts = self._counts
-        fresh = {piece for piece in pieces if piece not in counts}
-        if fresh:
+        try:
+            return sum(map(counts.__getitem__, pieces))
+        except KeyError:
             if len(counts) > _MOST_PIECES:
                 # Another one, because other threads may be adding up what is in this.
                 counts = self._counts = {}
-                fresh = set(pieces)
-            self._count_new(fresh, counts)
-        return sum([counts[piece] for piece in pieces])
+            self._count_new({piece for piece in pieces if piece not in counts}, counts)
+        return sum(map(counts.__getitem__, pieces))
 
     def settled(self, text: str) -> tuple[int, str]:
         """The tokens of a text but for its end, which may become others by what follows, and that end."""
@@ -104,7 +105,7 @@ class TokenCounter:
             length += len(pieces[stable])
             readable = readable or not pieces[stable].isspace()
         found = self.count_pieces(pieces[:stable]), "".join(pieces[stable:])
-        if len(text) < _LONG_TEXT:
+        if _SHORT_TEXT < len(text) < _LONG_TEXT:
             if len(self._settled) >= _MOST_TEXTS:
                 self._settled = {}
             self._settled[text] = found

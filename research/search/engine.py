@@ -36,6 +36,7 @@ from research.search.legs import (
     SearchOutcome,
     Weights,
     pages_with_text,
+    places,
 )
 from research.store import Reader, Scope, StoredPage
 from research.units import Structure
@@ -226,7 +227,7 @@ class Engine:
             pages = sorted({page_id for run in runs if not run.failure for page_id in run.pages})
         with self._recorder.time("fuse"):
             found = {run.leg.name: run.hits for run in runs if not run.failure}
-            return _Ranking(runs, fuse(found, reader.pages.places(pages), self._weights) if found else [])
+            return _Ranking(runs, fuse(found, places(reader, question, pages), self._weights) if found else [])
 
     def _reranked(
         self, reader: Reader, question: Question, legs: Sequence[Leg], plain: _Ranking, changes: _Changes

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, pairwise
+from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from research.models import AnsweredBy, Coverage, FoundPart, LegScore, Question, Rewrite
@@ -20,15 +21,14 @@ from research.store import (
 from research.units import Structure
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(NamedTuple):
     """A page as one leg sees it. `parts` tells what `score` is made of.
 
     `gain` is for a leg that looks at the same evidence as another: only what it has beyond that one adds to the sum.
     """
 
     score: float
-    parts: Mapping[str, float] = field(default_factory=dict)
+    parts: Mapping[str, float] = MappingProxyType({})
     gain: float | None = None
     found: bool = True  # False: the leg has something to say of it, but would not have found it by itself
 
@@ -218,6 +218,13 @@ def pages_with_text(
     return {page_id: known[page_id] for page_id in page_ids if page_id in known}
 
 
+def places(reader: Reader, question: Question, page_ids: Sequence[int]) -> dict[int, tuple[str, int, str]]:
+    """page_id → (filename, page, doc_id) of pages that are there; a question reads each of them once."""
+    known: dict[int, tuple[str, int, str]] = question.memo.of_any.get("places", dict)
+    known.update(reader.pages.places([page_id for page_id in page_ids if page_id not in known]))
+    return {page_id: known[page_id] for page_id in page_ids if page_id in known}
+
+
 _OUTDATED = "the pages were analysed by another version of ctx, so some words are not found; update: ctx doctor --fix"
 _PAIR_WEIGHT = 0.2
 _MOST_NAME = 0.5
@@ -273,7 +280,8 @@ class LexicalLeg:
         by_pairs: dict[int, float] | None = question.memo.known("pairs")
         if by_pairs is None:
             by_pairs = reader.words.score_pairs(asked.ordered, page_ids)
-        by_name = _name_scores(reader, asked, page_ids)
+        owners = places(reader, question, page_ids) if asked.documents else {}
+        by_name = {page_id: asked.documents.get(doc_id, 0.0) for page_id, (_, _, doc_id) in owners.items()}
         on_some_page = any(term.pages for term in asked.terms)  # else names are all there is, as in `candidates`
         hits: Hits = {}
         for page_id in page_ids:
@@ -320,13 +328,6 @@ def _written_with_digits(text: str) -> set[str]:
         for piece in analyze_name(token)
         if piece.isalpha() and len(piece) <= 2
     }
-
-
-def _name_scores(reader: Reader, asked: Terms, page_ids: Sequence[int]) -> dict[int, float]:
-    if not asked.documents:
-        return {}
-    owners = reader.pages.documents(page_ids)
-    return {page_id: asked.documents.get(doc_id, 0.0) for page_id, doc_id in owners.items()}
 
 
 def floors(reader: Reader, text: str, terms: Sequence[Term]) -> Floors:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING
 
@@ -173,9 +174,14 @@ def _candidates(word: str, most: int, reader: Reader) -> Iterator[str]:
 
 def is_a_word(word: str) -> bool:
     """Whether the vocabulary inside the package has it: some 20,000 words, names among them."""
+    return f"\n{word}\n" in _vocabulary()
+
+
+@cache
+def _vocabulary() -> str:
     from research.encoders import VOCABULARY
 
-    return f"\n{word}\n" in VOCABULARY.read_text("utf-8")
+    return VOCABULARY.read_text("utf-8")
 
 
 # Documents that share a name: each of them may be meant. More, and none is.

@@ -171,11 +171,6 @@ class Pages(Repository):
         query = "SELECT page_id, filename, page, doc_id FROM pages JOIN documents USING (doc_id) WHERE page_id IN"
         return {row[0]: (row[1], row[2], row[3]) for row in self._db.rows_in(query, page_ids)}
 
-    def documents(self, page_ids: Sequence[int]) -> dict[int, str]:
-        """page_id → doc_id, for those that still exist."""
-        query = "SELECT page_id, doc_id FROM pages WHERE page_id IN"
-        return {row[0]: row[1] for row in self._db.rows_in(query, page_ids)}
-
     def markdown(self, doc_id: str, page: int) -> str | None:
         row = self._db.execute("SELECT markdown FROM pages WHERE doc_id = ? AND page = ?", (doc_id, page)).fetchone()
         return None if row is None else _text(row[0])

@@ -171,11 +171,12 @@ class PageSearch(Repository):
             known[word] = wanted, found
         for term in present:
             least, found = (floors or {}).get(term.word, {}), known[term.word][1]
-            for page_id in wanted & found.keys():
-                score = found[page_id]
+            for page_id, score in found.items():
+                if page_id not in wanted:
+                    continue
                 share = min(1.0, score / term.fts_idf)
-                # What lies below its floor keeps its order there.
-                share = max(share, least.get(page_id, 0.0) * (1.0 - _ORDER + _ORDER * share))
+                if least:  # what lies below its floor keeps its order there
+                    share = max(share, least.get(page_id, 0.0) * (1.0 - _ORDER + _ORDER * share))
                 scores[page_id] = scores.get(page_id, 0.0) + share * term.idf
         return scores
 

@@ -104,8 +104,14 @@ def stored_signals(packed: int, text: str, *, filename: str, title: str) -> list
     """The signals of a page whose text was looked at before, and of its names, which may have changed."""
     if packed < 0 or packed >> len(_SIGNALS) != VERSION:
         return signals_of(text, filename=filename, title=title)
-    named = signals_of("", filename=filename, title=title)
+    named = _name_signals(filename, title)
     return [name for at, name in enumerate(_SIGNALS) if packed >> at & 1 or name in named]
+
+
+@lru_cache(maxsize=256)
+def _name_signals(filename: str, title: str) -> list[str]:
+    """Those of the names, which all pages of a document have."""
+    return signals_of("", filename=filename, title=title)
 
 
 def signals_of(text: str, *, filename: str = "", title: str = "") -> list[str]:

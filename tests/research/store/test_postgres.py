@@ -377,7 +377,6 @@ def _everything(catalog: Any) -> dict[str, object]:
         "page": [catalog.pages.get(info.doc_id, 99) for info in known],
         "page ids": catalog.pages.ids_at([f"{info.doc_id}:1" for info in known]),
         "places": catalog.pages.places(ids),
-        "owners": catalog.pages.documents(ids),
         "markdown": [catalog.pages.markdown(info.doc_id, 1) for info in known],
         "markdowns": sorted(catalog.pages.markdowns(ids)),
         "whole": [catalog.pages.document_markdown(info.doc_id) for info in known],
