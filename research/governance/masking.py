@@ -1,11 +1,9 @@
-"""Known secrets in what leaves: `§§secret(KEY)` stands for the value, also in a stream that comes in pieces.
+"""Known secrets in what leaves: `§§secret(KEY)` stands for the value.
 
 A value is masked as it is and as programs write it: JSON-escaped (once, and again inside a JSON text), URL-encoded
 (each way of quoting spaces, slashes and hex digits), HTML-escaped, in hex, and in base64, alone or inside something
 longer, as in `Authorization: Basic`. Text that was cut in the middle of a value, at either end, loses the part that is
 left.
-
-What executes something (a tool, a request) may put a value back with `reveal`. Nothing else does.
 
 The setting `secrets` names them. A name is an environment variable (`STRIPE_KEY`), an entry of the system's keyring
 (`keyring:STRIPE_KEY`, service `ctx`), or a file of lines KEY=value that only its owner can read and that lies in no
@@ -19,7 +17,7 @@ import os
 import re
 import stat
 from base64 import b64encode, urlsafe_b64encode
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
@@ -35,7 +33,6 @@ from research.secret import Secret, keyring_entry
 if TYPE_CHECKING:
     from research.store import Reader
 
-_PLACEHOLDER = re.compile(r"§§secret\(([A-Za-z_][A-Za-z0-9_.-]{0,63})\)")
 _PART = 8  # characters of a value in a row that give it away
 
 
@@ -49,9 +46,9 @@ _Span = tuple[int, int, str]
 
 
 class SecretMasker:
-    """Masks the values it is given, in whole texts (`mask`) and in streams (`stream`). Safe to share by threads."""
+    """Masks the values it is given. Safe to share by threads."""
 
-    __slots__ = ("_forms", "_known")
+    __slots__ = ("_forms", "_keys")
 
     def __init__(self, known: Mapping[str, str | Secret]) -> None:
         """Values by key. Raises `UsageError` for what cannot be masked without harm; no value stands in it."""
@@ -62,103 +59,31 @@ class SecretMasker:
             for form in _forms(secret.reveal()):
                 made.setdefault(form, key)
         forms = tuple(_Form(text, key) for text, key in sorted(made.items(), key=lambda each: -len(each[0])))
-        self._known = secrets
+        self._keys = tuple(secrets)
         self._forms: Callable[[], tuple[_Form, ...]] = lambda: forms  # no attribute holds a value
 
     def mask(self, text: str) -> str:
-        if not self._known:
-            return text
-        stream = self.stream()
-        return stream.feed(text) + stream.end()
-
-    redact = mask
-
-    def stream(self) -> MaskingStream:
-        return MaskingStream(self._forms())
-
-    def reveal(self, text: str, allowed_keys: Collection[str]) -> Secret:
-        """Return a text with the values of these keys put back, for who executes it and for nobody else: hence a
-        `Secret`, whose own `reveal()` gives the text.
-
-        Placeholders of other keys stay as they are. A document can hold a placeholder too, and a model repeats what it
-        read: allow only what this one call needs.
-        """
-        allowed = frozenset(allowed_keys) & frozenset(self._known)
-
-        def put_back(match: re.Match[str]) -> str:
-            return self._known[match[1]].reveal() if match[1] in allowed else match[0]
-
-        return Secret(_PLACEHOLDER.sub(put_back, text))
-
-    def __repr__(self) -> str:
-        return f"SecretMasker({', '.join(self._known)})"
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise TypeError("secrets are not pickled")
-
-
-class MaskingStream:
-    """One text that comes in pieces. What `feed` gives may be shown at once; what may be the beginning of a value is
-    held back until it is known not to be one. Never holds more than the longest form of a value."""
-
-    __slots__ = ("_covered", "_ended", "_forms", "_held", "_last", "_started")
-
-    def __init__(self, forms: tuple[_Form, ...]) -> None:
-        self._forms: Callable[[], tuple[_Form, ...]] = lambda: forms
-        self._held = ""
-        self._covered = 0  # characters of what is held that a placeholder already stands for
-        self._last = ""  # the key of that placeholder
-        self._started = False  # whether it is known what the text begins with
-        self._ended = False
-
-    def feed(self, piece: str) -> str:
-        if self._ended:
-            raise ValueError("the stream has ended")
-        return self._go_on(self._held + piece, last=False)
-
-    def end(self) -> str:
-        """Return what was held back. A part of a value that is left at the end is masked too."""
-        if self._ended:
-            return ""
-        self._ended = True
-        return self._go_on(self._held, last=True)
-
-    def __repr__(self) -> str:
-        return f"MaskingStream({len(self._held)} characters held)"
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise TypeError("secrets are not pickled")
-
-    def _go_on(self, buffer: str, *, last: bool) -> str:
+        """Return the text with a placeholder for each value; overlapping ones of the same key have one together."""
         forms = self._forms()
-        spans = [span for form in forms for span in _occurrences(buffer, form)]
-        if not self._started:
-            if not last and any(buffer in form.text for form in forms):
-                self._held = buffer  # all of it may be the middle of a value
-                return ""
-            self._started = True
-            spans += _beginning(buffer, forms)
-        if last:
-            spans += _ending(buffer, forms)
-        cut = len(buffer) if last else min((_opens_at(buffer, form) for form in forms), default=len(buffer))
-        return self._masked(buffer, sorted(spans, key=lambda span: (span[0], -span[1])), cut)
-
-    def _masked(self, buffer: str, spans: list[_Span], cut: int) -> str:
-        """Return the buffer up to `cut`, a placeholder for each span; overlapping ones of the same key have one
-        together."""
-        shown, reach, before = [], self._covered, self._last
-        for start, end, key in spans:
-            if start >= cut:
-                break
+        spans = [span for form in forms for span in _occurrences(text, form)]
+        spans += [*_beginning(text, forms), *_ending(text, forms)]
+        shown, reach, before = [], 0, ""
+        for start, end, key in sorted(spans, key=lambda span: (span[0], -span[1])):
             if end <= reach:
                 continue
-            shown.append(buffer[reach:start])
+            shown.append(text[reach:start])
             if start >= reach or key != before:
                 shown.append(placeholder(key))
             reach, before = end, key
-        shown.append(buffer[reach:cut])
-        self._held, self._covered, self._last = buffer[cut:], max(0, reach - cut), before if reach > cut else ""
-        return "".join(shown)
+        return "".join([*shown, text[reach:]])
+
+    redact = mask
+
+    def __repr__(self) -> str:
+        return f"SecretMasker({', '.join(self._keys)})"
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError("secrets are not pickled")
 
 
 def _occurrences(text: str, form: _Form) -> Iterator[_Span]:
@@ -167,16 +92,6 @@ def _occurrences(text: str, form: _Form) -> Iterator[_Span]:
     while at >= 0:
         yield at, at + len(form.text), form.key
         at = text.find(form.text, at + 1)
-
-
-def _opens_at(text: str, form: _Form) -> int:
-    """Where the end of a text may be the beginning of a form; the text's length if nowhere."""
-    at = max(0, len(text) - len(form.text) + 1)
-    while (at := text.find(form.text[0], at)) >= 0:
-        if form.text.startswith(text[at:]):
-            return at
-        at += 1
-    return len(text)
 
 
 def _beginning(text: str, forms: tuple[_Form, ...]) -> Iterator[_Span]:
@@ -191,11 +106,13 @@ def _beginning(text: str, forms: tuple[_Form, ...]) -> Iterator[_Span]:
 
 
 def _ending(text: str, forms: tuple[_Form, ...]) -> Iterator[_Span]:
-    """Yield the beginning of a value whose rest never came."""
+    """Yield the beginning of a value whose rest was cut off."""
     for form in forms:
-        start = _opens_at(text, form)
-        if len(text) - start >= min(_PART, len(form.text) // 2 + 1):
-            yield start, len(text), form.key
+        at = max(0, len(text) - len(form.text) + 1)
+        while (at := text.find(form.text[0], at)) >= 0 and not form.text.startswith(text[at:]):
+            at += 1
+        if at >= 0 and len(text) - at >= min(_PART, len(form.text) // 2 + 1):
+            yield at, len(text), form.key
 
 
 def _forms(value: str) -> Iterator[str]:

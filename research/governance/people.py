@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 import threading
-from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 from unicodedata import combining, normalize
@@ -186,7 +185,7 @@ _LABEL = re.compile(rf"(?i)(?:^|[\n;|,.(])[ \t]{{0,8}}(?:{any_pattern('name_labe
 _AT = re.compile(r"(?:^|\W)(?:[Aa]t|[Ff]or|[Oo]f|[Ii]n|[Tt]he|[Cc]ompany:) $")
 TITLES, PARTICLES, THINGS = all_words("titles"), all_words("particles"), all_words("things")
 NOBODY, AMBIGUOUS = all_words("nobody"), all_words("ambiguous")
-_NEVER = 99
+_COMMON = 3  # how common a given name that stands alone has to be, of 13
 _LONGEST_ROW = 50  # words; no name is longer, and a list of names is cut somewhere
 
 
@@ -225,13 +224,12 @@ Places = Mapping[int, tuple[list[_Word], int]]  # a word's row and its place in 
 
 def people(text: str, entities: Sequence[Entity], given: Mapping[str, int]) -> Iterator[Finding]:
     """`given` has given names in small letters, with how common they are (1 to 13)."""
-    entities = sorted(entities)
     rows = list(_rows(text))
     places = {word.start: (row, at) for row in rows for at, word in enumerate(row)}
     found = [
         *_by_words_around(text, places),
         *_by_model(text, entities, given),
-        *_by_given_name(rows, entities, given),
+        *_by_given_name(rows, given),
     ]
     found = [_widened(each, places, given) for each in found]
     yield from found
@@ -314,20 +312,17 @@ def _by_model(text: str, entities: Iterable[Entity], given: Mapping[str, int]) -
 
 
 def _is_thing(text: str, entity: Entity, words: Sequence[_Word]) -> bool:
-    """Return whether what the model takes for a person, and has no given name, is rather a house or a word: by what it
-    had at its end, by its capitals, or because one works for it, at it or in it."""
+    """Return whether what the model takes for a person, and has no given name, is rather a house or a word: by its
+    words, by what it had at its end, by its capitals, or because one works for it, at it or in it."""
     if all(is_word(word.plain) for word in words):
         return True
     if len(words) > 1:
         return any(word.plain in THINGS for word in words)
-    before = text[max(0, entity.start - 12) : entity.start]
     cut_off = words[0].end < entity.end - 2
-    return cut_off or words[0].text.isupper() or bool(_AT.search(before))
+    return cut_off or words[0].text.isupper() or bool(_AT.search(text[max(0, entity.start - 12) : entity.start]))
 
 
-def _by_given_name(
-    rows: Iterable[list[_Word]], entities: Sequence[Entity], given: Mapping[str, int]
-) -> Iterator[Finding]:
+def _by_given_name(rows: Iterable[list[_Word]], given: Mapping[str, int]) -> Iterator[Finding]:
     for row in rows:
         for at, word in enumerate(row):
             name, common = word.plain, _common(word, given)
@@ -338,7 +333,7 @@ def _by_given_name(
             if len(words) > 1 and not thing and words[0].text.isupper() == words[-1].text.isupper():
                 yield _finding(words)
                 break
-            if len(words) == len(row) == 1 and not word.text.isupper() and common >= _least(word, entities):
+            if len(words) == len(row) == 1 and not word.text.isupper() and common >= _COMMON:
                 yield _finding(words)
 
 
@@ -374,16 +369,6 @@ def _common(word: _Word, given: Mapping[str, int]) -> int:
 
     name = word.plain
     return max(one(name), min(one(part) for part in name.split("-")))
-
-
-def _least(word: _Word, entities: Sequence[Entity]) -> int:
-    """Return how common a name that stands alone has to be. If the model takes exactly this word for something, for
-    whatever, any name is one; a part of something longer, a time or a number is none."""
-    at = bisect_right(entities, word.start, key=lambda entity: entity.start) - 1
-    if at < 0 or entities[at].end <= word.start:
-        return 3
-    exact = entities[at].end - entities[at].start <= len(word.text) + 1
-    return 1 if exact and entities[at].kind != "DATE_TIME" else _NEVER
 
 
 def is_word(name: str) -> bool:

@@ -168,7 +168,6 @@ def test_found_without_the_model(text: str, names: list[str]) -> None:
     ("text", "said", "names"),
     [
         ("Quentin Ostermann left.", [("Quentin Ostermann", "PERSON")], ["Quentin Ostermann"]),
-        ("Anouk told nobody.", [("Anouk", "ORGANIZATION")], ["Anouk"]),
         ("Amber Thomas agreed.", [("Thomas", "PERSON")], ["Amber Thomas"]),
         ("Will Ostermann come?", [("Will Ostermann", "PERSON")], ["Will Ostermann"]),
         ("It is Ostermann's.", [("Ostermann", "PERSON")], ["Ostermann"]),
