@@ -21,7 +21,7 @@ from ingest.ocr import choose_engine
 from ingest.pool import Limits, Pool
 from ingest.report import IngestSummary, Observer, report_failure
 from ingest.scan import stamp_of
-from research.encoders import OpenAIEncoder, TextEncoder, usable_cores
+from research.encoders import TextEncoder, usable_cores
 from research.errors import CtxError, DocumentError
 from research.graph import is_behind, update_graph
 from research.observe import log_failure
@@ -114,15 +114,15 @@ def embed(work: Work) -> None:
         return
     if other or work.catalog.ledger.count_pending():
         encoder = work.encoder.load()
+        before = getattr(encoder, "halved", 0)  # of an encoder at an address
         _check_window(work.catalog, encoder)
         if work.encoder.declare(work.catalog):
             work.observer.on_note(f"another model answers as {encoder.name} now; all documents are embedded anew")
         if total := work.catalog.ledger.count_pending():
             _embed_chunks(work, encoder, total)
-        if isinstance(encoder, OpenAIEncoder) and encoder.halved:
-            texts, encoder.halved = encoder.halved, 0
+        if halved := getattr(encoder, "halved", 0) - before:
             work.observer.on_note(
-                f"passages longer than {encoder.name} takes: {texts}; the vector of each is the mean of its parts"
+                f"passages longer than {encoder.name} takes: {halved}; the vector of each is the mean of its parts"
             )
     work.catalog.ledger.close()
 

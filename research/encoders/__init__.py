@@ -26,17 +26,21 @@ if TYPE_CHECKING:
     )
     from research.encoders.checkpoints import check_files
     from research.encoders.colpali import (
-        DEFAULT_CHECKPOINT,
         INSTALL,
         PageVectors,
         VisualEncoder,
         checkpoint_of,
-        colpali_ready,
         identify,
-        installed,
         load_visual_encoder,
     )
-    from research.encoders.libraries import allow_torchvision, is_there, quiet
+    from research.encoders.libraries import (
+        DEFAULT_CHECKPOINT,
+        allow_torchvision,
+        colpali_ready,
+        installed,
+        is_there,
+        quiet,
+    )
     from research.encoders.maxsim import (
         CANDIDATES,
         EXACT_PAGES,
@@ -65,11 +69,8 @@ else:
                 "split_to_fit token_counter usable_cores"
             ),
             "checkpoints": "check_files",
-            "colpali": (
-                "DEFAULT_CHECKPOINT INSTALL PageVectors VisualEncoder checkpoint_of colpali_ready "
-                "identify installed load_visual_encoder"
-            ),
-            "libraries": "allow_torchvision is_there quiet",
+            "colpali": "INSTALL PageVectors VisualEncoder checkpoint_of identify load_visual_encoder",
+            "libraries": "DEFAULT_CHECKPOINT allow_torchvision colpali_ready installed is_there quiet",
             "maxsim": ("CANDIDATES EXACT_PAGES FULL PackedPages SKETCH first_stage pack score shape_of stack unpack"),
             "minilm": "VOCABULARY load_session without_surrogates",
             "openai": "OpenAIEncoder alike",

@@ -10,30 +10,18 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import secrets
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from research.addresses import is_encoder_address, same_encoder
 from research.encoders.base import is_embedded
-from research.encoders.checkpoints import DIGITS, HUB_NAME
+from research.encoders.checkpoints import HUB_NAME, Name
 from research.errors import EncoderNotAllowed
 from research.files import user_config
 
-_NAME = re.compile(
-    rf"(?:(?P<kind>sentence-transformers|colpali):)?(?P<model>.+?)(?:@(?P<mark>[0-9a-f]{{{DIGITS}}}))?"
-    r"(?:\+int8)?(?:\+pool\d+)?"
-)
 _NO_MODEL = ("", "auto", "off", "regions")
-
-
-class _Parts(NamedTuple):
-    kind: str  # empty where a user left it out
-    model: str  # a folder or a hub name
-    mark: str  # the fingerprint of its files; empty where there is none
 
 
 def check_allowed(name: str, named: Sequence[str] = ()) -> None:
@@ -57,8 +45,6 @@ def check_allowed(name: str, named: Sequence[str] = ()) -> None:
 
 def remember(name: str) -> None:
     """Keep the permission that lies in naming an encoder to an ingest. Raises OSError where nothing can be kept."""
-    if is_embedded(name):
-        return
     from filelock import FileLock
 
     path = _file()
@@ -91,7 +77,7 @@ def _is_full(name: str) -> bool:
     """Whether this is how an index of ours remembers a model. A relative folder would mean another one elsewhere."""
     if is_encoder_address(name):
         return same_encoder(name, name)
-    parts = _parts(name)
+    parts = Name.of(name)
     known = Path(parts.model).is_absolute() or HUB_NAME.fullmatch(parts.model)
     return bool(parts.kind and known and name.isprintable())
 
@@ -102,7 +88,7 @@ def _matches(name: str, entry: str) -> bool:
         return False
     if is_encoder_address(name):  # another model, or another address, is another encoder
         return same_encoder(name, entry)
-    wanted, given = _parts(name), _parts(entry)
+    wanted, given = Name.of(name), Name.of(entry)
     if given.kind not in ("", wanted.kind) or given.mark not in ("", wanted.mark):
         return False
     if wanted.model in (given.model, f"sentence-transformers/{given.model}"):
@@ -111,8 +97,3 @@ def _matches(name: str, entry: str) -> bool:
     path = Path(given.model)
     plainly = path.is_absolute() or given.model.startswith((".", "~"))
     return plainly and os.path.realpath(path.expanduser()) == wanted.model
-
-
-def _parts(name: str) -> _Parts:
-    match = _NAME.fullmatch(name)
-    return _Parts(match["kind"] or "", match["model"], match["mark"] or "") if match else _Parts("", name, "")

@@ -153,10 +153,10 @@ def check_text_encoder(name: str, *, dim: int = 0, sketch: str = "", timeout: in
         return describe(name, dim=dim, sketch=sketch, timeout=timeout)
     from research.encoders.sentence_transformers import find_remembered
 
-    return find_remembered(name).name
+    return find_remembered(name)[0]
 
 
-def identify_text_encoder(wanted: str, *, fetching: Callable[[str], None] = lambda _: None) -> str:
+def identify_text_encoder(wanted: str, fetching: Callable[[str], None] = lambda _: None) -> str:
     """The name an index would remember an encoder by that the user typed, told without loading it. A hub name that is
     not on this machine is fetched, for the user has asked for it by name; `fetching` hears of it first."""
     if is_embedded(wanted):

@@ -17,10 +17,13 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from research.encoders.libraries import quiet
 from research.errors import EncoderUnavailable
+
+if TYPE_CHECKING:
+    from hashlib import _Hash
 
 WEIGHTS = "model.safetensors"
 ADAPTER_WEIGHTS = "adapter_model.safetensors"
@@ -49,6 +52,61 @@ DIGITS = 12
 # Pieces of a weights file that enter its fingerprint: enough to notice another training, quick on gigabytes.
 SAMPLES = 64
 SAMPLE = 4096
+
+_NAME = re.compile(
+    rf"(?:(?P<kind>sentence-transformers|colpali):)?(?P<model>.+?)(?:@(?P<mark>[0-9a-f]{{{DIGITS}}}))?"
+    r"(?P<int8>\+int8)?(?:\+pool(?P<pool>[1-9]\d*))?"
+)
+
+
+class Name(NamedTuple):
+    """An encoder's name in its parts."""
+
+    kind: str  # empty where a user left it out
+    model: str  # a folder or a hub name
+    mark: str = ""  # the fingerprint of its files; empty where there is none
+    int8: bool = False
+    pool: int = 1
+
+    @classmethod
+    def of(cls, name: str) -> Name:
+        match = _NAME.fullmatch(name)
+        if match is None:
+            return cls("", name)
+        return cls(
+            match["kind"] or "", match["model"], match["mark"] or "", bool(match["int8"]), int(match["pool"] or 1)
+        )
+
+
+class Located(NamedTuple):
+    """A model on this machine whose files are safe to load."""
+
+    own: Path | None  # its folder, where it was named by one and not by a hub name
+    folder: Path
+    base: Path | None  # of the model that an adapter builds on
+
+    @property
+    def places(self) -> list[Path]:
+        return [self.folder, *([self.base] if self.base else [])]
+
+
+def find(model: str, *, typed: bool = False) -> Located:
+    """Locate a model on this machine and check that its files are safe to load.
+
+    One that the user `typed` may be a relative folder, and a hub name that is not in the cache is fetched; for a folder
+    nothing ever is, not even the base model of an adapter.
+    """
+    own = as_folder(model, typed=typed)
+    folder = own or locate(model, download=typed)
+    found = Located(own, folder, locate_base(folder, download=typed and own is None))
+    for place in found.places:
+        check_files(place)
+    return found
+
+
+def to_fetch(model: str) -> bool:
+    """Whether finding this model, which the user typed, would ask the hub for it."""
+    return as_folder(model, typed=True) is None and not at_hand(model) and not offline()
 
 
 def locate(checkpoint: str, *, download: bool) -> Path:
@@ -152,10 +210,7 @@ def weight_files(folder: Path) -> list[Path]:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise EncoderUnavailable(f"{path} cannot be read: {error}") from error
+    content = _read(path)
     if not isinstance(content, dict):
         raise EncoderUnavailable(f"{path} is no configuration")
     return content
@@ -318,11 +373,7 @@ def _refused(path: Path, why: str) -> EncoderUnavailable:
     )
 
 
-class Digest(Protocol):
-    def update(self, data: bytes, /) -> None: ...
-
-
-def add_weights(digest: Digest, path: Path) -> None:
+def add_weights(digest: _Hash, path: Path) -> None:
     """A weights file by its name, its size and samples of its content."""
     size = path.stat().st_size
     digest.update(f"{path.name}:{size}".encode())
@@ -332,7 +383,7 @@ def add_weights(digest: Digest, path: Path) -> None:
             digest.update(file.read(SAMPLE))
 
 
-def add_file(digest: Digest, name: str, path: Path) -> None:
+def add_file(digest: _Hash, name: str, path: Path) -> None:
     """A small file as a whole."""
     content = path.read_bytes()
     digest.update(f"{name}:{len(content)}".encode())

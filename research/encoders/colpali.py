@@ -5,20 +5,15 @@ Nothing heavy is imported before something is loaded.
 
 from __future__ import annotations
 
-import os
-import platform
-import re
 import shlex
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from research.encoders import checkpoints
+from research.encoders.checkpoints import Name
 from research.encoders.colpali_model import find_checkpoint, load_model, load_processor
-from research.encoders.libraries import allow_torchvision, is_there, quiet
+from research.encoders.libraries import DEFAULT_CHECKPOINT, allow_torchvision, installed, missing_packages, quiet
 from research.encoders.maxsim import grid_boxes, square_boxes, stretch, tile_boxes
 from research.errors import CtxError, EncoderUnavailable, UsageError
 from research.records import WHOLE_PAGE, Box
@@ -29,18 +24,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from PIL.Image import Image
 
-DEFAULT_CHECKPOINT = "ModernVBERT/colmodernvbert"
-
-_NAME = re.compile(
-    r"colpali(?::(?P<checkpoint>.+?))?(?:@(?P<mark>[0-9a-f]{12}))?(?P<int8>\+int8)?(?:\+pool(?P<pool>[1-9]\d*))?"
-)
 KIND = "colpali"
 LARGEST_BATCH = 16
 SHORTEST_SIDE = 32  # pixels; models fail or see nothing below
 LONGEST_RATIO = 30  # ColQwen's processor refuses 200, and tiles of a ribbon are mostly empty
 
 INSTALL = "pip install 'ctx-research[visual]'"
-PACKAGES = ("torch", "torchvision", "transformers", "peft", "PIL", "colpali_engine")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,106 +61,71 @@ class VisualEncoder(Protocol):
         ...
 
 
-def colpali_ready(checkpoint: str = DEFAULT_CHECKPOINT) -> bool:
-    """Whether `auto` may choose colpali: the extra is installed, the weights are on this machine and so is an
-    accelerator. Imports no torch and never reaches the network."""
-    return installed() and accelerator_there() and checkpoints.at_hand(checkpoint)
-
-
 def identify(wanted: str) -> str:
     """The name an index would remember a model by, told from its files without loading it: "colpali:CHECKPOINT", or
     just CHECKPOINT. A hub name that is not on this machine is fetched, for the user has asked for it by name."""
-    match = _parse(wanted)
+    parts = _parse(wanted)
     if not installed():
         engine()  # says which packages are missing, and how to get them
-    found = find_checkpoint(match["checkpoint"] or DEFAULT_CHECKPOINT, typed=True)
-    return _full_name(found.name, int8=match["int8"] is not None, pool_factor=int(match["pool"] or 1))
+    return _full_name(find_checkpoint(parts.model, typed=True).name, parts)
 
 
 def checkpoint_of(name: str) -> str:
     """The hub name or folder that a name means."""
-    return _parse(name)["checkpoint"] or DEFAULT_CHECKPOINT
+    return _parse(name).model
 
 
-def load_visual_encoder(
-    name: str,
-    *,
-    device: str = "auto",
-    int8: bool = False,
-    pool_factor: int = 1,
-    batch_size: int | None = None,
-    threads: int | None = None,
-) -> VisualEncoder:
-    """The encoder of "colpali", "colpali:CHECKPOINT" or the full name an index remembers, whose own int8 and pooling
-    then hold. It must be on this machine: nothing is fetched. A folder whose weights changed since is refused: its
-    vectors would not fit the index."""
-    match = _parse(name)
-    encoder = ColpaliEncoder(
-        match["checkpoint"] or DEFAULT_CHECKPOINT,
-        device=device,
-        int8=int8 or match["int8"] is not None,
-        pool_factor=int(match["pool"] or pool_factor),
-        batch_size=batch_size,
-        threads=threads,
-    )
-    if match["mark"] and encoder.name != name:
+def load_visual_encoder(name: str, *, device: str = "auto") -> VisualEncoder:
+    """Load the encoder of "colpali", "colpali:CHECKPOINT" or the full name an index remembers. It must be on this
+    machine: nothing is fetched. A folder whose weights changed since is refused: its vectors would not fit the
+    index."""
+    parts = _parse(name)
+    encoder = ColpaliEncoder(parts, device)
+    if parts.mark and encoder.name != name:
         raise EncoderUnavailable(
-            f"the checkpoint {match['checkpoint']} is not the one that filled this index: its weights have changed",
-            hint=f"ctx ingest PATH --visual {shlex.quote(match['checkpoint'])}",
+            f"the checkpoint {parts.model} is not the one that filled this index: its weights have changed",
+            hint=f"ctx ingest PATH --visual {shlex.quote(parts.model)}",
         )
     return encoder
 
 
-def _parse(name: str) -> re.Match[str]:
-    match = _NAME.fullmatch(name if name.partition(":")[0] == KIND else f"{KIND}:{name}")
-    if match is None:
+def _parse(name: str) -> Name:
+    """`colpali` stands for the default checkpoint, also with an ending."""
+    if name == KIND or name.startswith(f"{KIND}+"):
+        name = f"{KIND}:{DEFAULT_CHECKPOINT}{name.removeprefix(KIND)}"
+    parts = Name.of(name if name.partition(":")[0] == KIND else f"{KIND}:{name}")
+    if parts.kind != KIND:
         raise UsageError(f"no visual encoder is called {name!r}", hint=f"{KIND}:HUB/NAME or {KIND}:FOLDER")
-    return match
+    return parts
 
 
-def _full_name(checkpoint: str, *, int8: bool, pool_factor: int) -> str:
-    """The identity an index remembers."""
-    return f"{KIND}:{checkpoint}{'+int8' if int8 else ''}{f'+pool{pool_factor}' if pool_factor > 1 else ''}"
+def _full_name(checkpoint: str, parts: Name) -> str:
+    """Return the identity an index remembers."""
+    return f"{KIND}:{checkpoint}{'+int8' if parts.int8 else ''}{f'+pool{parts.pool}' if parts.pool > 1 else ''}"
 
 
 class ColpaliEncoder:
     """Loads at once, so that a wrong checkpoint fails before any document is read, and from this machine's files only.
 
-    `pool_factor` 3 keeps a third of the vectors; `int8` quantises on the CPU. Both change vectors, so both are part
-    of the name. `threads` bounds the cores used on a CPU.
+    `+pool3` behind the name keeps a third of the vectors; `+int8` quantises on the CPU. Both change vectors.
     """
 
-    def __init__(
-        self,
-        checkpoint: str,
-        *,
-        device: str = "auto",
-        int8: bool = False,
-        pool_factor: int = 1,
-        batch_size: int | None = None,
-        threads: int | None = None,
-    ) -> None:
-        if pool_factor < 1 or (batch_size is not None and batch_size < 1):
-            raise UsageError("pool factor and batch size are 1 or more")
+    def __init__(self, parts: Name, device: str) -> None:
         models = engine()
-        found = find_checkpoint(checkpoint)
-        self._device = _choose_device("cpu" if int8 and device == "auto" else device)
-        if int8 and self._device != "cpu":
+        found = find_checkpoint(parts.model)
+        self._device = _choose_device("cpu" if parts.int8 and device == "auto" else device)
+        if parts.int8 and self._device != "cpu":
             raise UsageError(f"int8 is for the CPU, not for {self._device}")
         self._dtype = choose_dtype(self._device)
-        if threads:
-            import torch
-
-            torch.set_num_threads(threads)
         with quiet():
-            self._model = load_model(models, found, self._dtype, int8=int8).to(self._device)
+            self._model = load_model(models, found, self._dtype, int8=parts.int8).to(self._device)
             self._processor = load_processor(models, found)
         self._layout = found.family.layout
-        self._pool_factor = pool_factor
-        self._batch_size = batch_size
+        self._pool_factor = parts.pool
+        self._batch_size: int | None = None  # until the first page has told what it takes
         self._special = _special_tokens(self._processor)
         self.dim = int(self._model.dim)
-        self.name = _full_name(found.name, int8=int8, pool_factor=pool_factor)
+        self.name = _full_name(found.name, parts)
 
     def embed_pages(self, images: Sequence[Path]) -> list[PageVectors]:
         """Vectors of page images, (n_vectors, dim) each: all the model's own score uses, prompt words included."""
@@ -348,28 +302,9 @@ def _free_memory(device: str) -> tuple[int, int]:
     return free + torch.cuda.memory_reserved(device) - held, torch.cuda.max_memory_allocated(device) - held
 
 
-def accelerator_there() -> bool:
-    """Whether torch could find an accelerator here, told without importing it (that takes seconds)."""
-    try:
-        build = version("torch")
-    except PackageNotFoundError:
-        return False
-    if sys.platform == "darwin":
-        return platform.machine() == "arm64"
-    if build.endswith("+cpu") or os.environ.get("CUDA_VISIBLE_DEVICES", "0") in {"", "-1"}:
-        return False
-    nodes = ("/dev/kfd",) if "rocm" in build else ("/dev/nvidiactl", "/dev/dxg")
-    return any(Path(node).exists() for node in nodes)
-
-
-def installed() -> bool:
-    """Whether the packages of the `visual` extra are there. Imports none of them."""
-    return not _missing()
-
-
 def engine() -> Any:
     """The module colpali_engine.models, imported the way it works beside a CPU torch."""
-    missing = _missing()
+    missing = missing_packages()
     if missing:
         raise EncoderUnavailable(
             f"the visual encoder colpali needs packages that are not installed: {', '.join(missing)}", hint=INSTALL
@@ -382,7 +317,3 @@ def engine() -> Any:
             reason = str(error).strip().partition("\n")[0] or type(error).__name__
             raise EncoderUnavailable(f"the packages behind colpali do not load: {reason}", hint=INSTALL) from error
     return models
-
-
-def _missing() -> list[str]:
-    return [name for name in PACKAGES if not is_there(name)]

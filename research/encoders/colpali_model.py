@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from research.encoders import checkpoints
-from research.encoders.checkpoints import DIGITS, add_weights, check_files
+from research.encoders.checkpoints import DIGITS, add_weights
 from research.errors import EncoderUnavailable
 
 Layout = Literal["tiles", "grid", "square"]
@@ -68,23 +68,14 @@ class Checkpoint:
 
 
 def find_checkpoint(checkpoint: str, *, typed: bool = False) -> Checkpoint:
-    """Locate a checkpoint on this machine, see that its files are safe to load, and tell its family.
-
-    One that the user `typed` may be a relative folder, and a hub name that is not in the cache is fetched; for a folder
-    nothing ever is, not even the base model of an adapter.
-    """
-    own = checkpoints.as_folder(checkpoint, typed=typed)
-    folder = own or checkpoints.locate(checkpoint, download=typed)
-    base = checkpoints.locate_base(folder, download=typed and own is None)
-    places = [folder, *([base] if base else [])]
-    for place in places:
-        check_files(place)
-    family = _family(folder, base)
-    for place in places:
+    """Locate a checkpoint as `checkpoints.find` does, and tell its family."""
+    found = checkpoints.find(checkpoint, typed=typed)
+    family = _family(found.folder, found.base)
+    for place in found.places:
         if not checkpoints.complete(place):
             raise EncoderUnavailable(f"{place} has no weights, or not all that its index names")
-    name = checkpoint if own is None else f"{folder}@{_fingerprint(folder, base)}"
-    return Checkpoint(name, folder, base, family)
+    name = checkpoint if found.own is None else f"{found.folder}@{_fingerprint(found.places)}"
+    return Checkpoint(name, found.folder, found.base, family)
 
 
 def _family(folder: Path, base: Path | None) -> Family:
@@ -113,10 +104,10 @@ def _words(value: Any) -> list[str]:
     return [str(item) for item in value] if isinstance(value, list) else []
 
 
-def _fingerprint(folder: Path, base: Path | None) -> str:
+def _fingerprint(places: list[Path]) -> str:
     """Twelve digits that change when the configuration or the weights do."""
     digest = hashlib.sha256()
-    for place in (folder, *([base] if base else [])):
+    for place in places:
         for name in ("config.json", "adapter_config.json"):
             if (place / name).is_file():
                 digest.update((place / name).read_bytes())

@@ -11,13 +11,21 @@ from __future__ import annotations
 import importlib.machinery
 import logging
 import os
+import platform
 import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
+
+DEFAULT_CHECKPOINT = "ModernVBERT/colmodernvbert"
+"""The visual model where none is named."""
+
+PACKAGES = ("torch", "torchvision", "transformers", "peft", "PIL", "colpali_engine")
 
 SCHEMAS = {
     "nms": "nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
@@ -49,6 +57,39 @@ def is_there(package: str) -> bool:
         return find_spec(package) is not None
     except (ImportError, ValueError):  # blocked, or half removed
         return False
+
+
+def missing_packages() -> list[str]:
+    return [name for name in PACKAGES if not is_there(name)]
+
+
+def accelerator_there() -> bool:
+    """Whether torch could find an accelerator here, told without importing it (that takes seconds)."""
+    try:
+        build = version("torch")
+    except PackageNotFoundError:
+        return False
+    if sys.platform == "darwin":
+        return platform.machine() == "arm64"
+    if build.endswith("+cpu") or os.environ.get("CUDA_VISIBLE_DEVICES", "0") in {"", "-1"}:
+        return False
+    nodes = ("/dev/kfd",) if "rocm" in build else ("/dev/nvidiactl", "/dev/dxg")
+    return any(Path(node).exists() for node in nodes)
+
+
+def installed() -> bool:
+    """Whether the packages of the `visual` extra are there. Imports none of them."""
+    return not missing_packages()
+
+
+def colpali_ready(checkpoint: str = DEFAULT_CHECKPOINT) -> bool:
+    """Whether `auto` may choose colpali: the extra is installed, the weights are on this machine and so is an
+    accelerator. Imports no torch and never reaches the network."""
+    if not (installed() and accelerator_there()):
+        return False
+    from research.encoders.checkpoints import at_hand
+
+    return at_hand(checkpoint)
 
 
 @contextmanager

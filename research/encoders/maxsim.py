@@ -2,8 +2,8 @@
 exact late interaction in numpy (for every question vector the best vector of a page, summed over the question).
 
 Measured on 1,000 pages × 800 × 128 with 20 question vectors (tests/bench/maxsim.py): 16 bits keep MaxSim scores within
-4e-5 and decode faster than float16, which is as large and off by 5e-4; 8 bits halve the size but move scores by 1e-2,
-more than the 1e-3 within which a score equals the model's own. One bit, the sign alone, is a sketch: a thirteenth of
+4e-5 and decode faster than float16, which is as large and off by 5e-4; 8 bits move scores by 1e-2, more than the 1e-3
+within which a score equals the model's own. One bit, the sign alone, is a sketch: a thirteenth of
 the size, good enough to choose candidates whose scores are then computed from the full vectors.
 
 No single vector finds 99 % of the exact top 10 dependably. On 2,000 synthetic pages, from patches that share nothing
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-Bits = Literal[1, 8, 16]
+Bits = Literal[1, 16]
 FULL: Bits = 16
 SKETCH: Bits = 1
 
 _HEAD = struct.Struct("<BxHI")  # bits, dim, number of vectors
-_LARGEST = {8: 127, 16: 32767}
-_TYPES = {1: "u1", 8: "i1", 16: "<i2"}
+_LARGEST = 32767
+_TYPES = {1: "u1", 16: "<i2"}
 
 _TILE = re.compile(r"<row_(\d+)_col_(\d+)>")
 
@@ -68,7 +68,7 @@ def pack(vectors: NDArray[np.float32], *, bits: Bits = FULL) -> bytes:
         scales = np.sqrt(np.mean(np.square(vectors, dtype=np.float32), axis=1)).astype("<f4")
         values = np.packbits(vectors > 0, axis=1)
     else:
-        scales = (np.abs(vectors).max(axis=1, initial=0.0) / _LARGEST[bits]).astype("<f4")
+        scales = (np.abs(vectors).max(axis=1, initial=0.0) / _LARGEST).astype("<f4")
         divisors = np.where(scales > 0, scales, 1.0)
         values = np.rint(vectors / divisors[:, None]).astype(_TYPES[bits])
     return b"".join((_HEAD.pack(bits, dim, count), scales.tobytes(), values.tobytes()))

@@ -6,13 +6,12 @@ import hashlib
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from research.encoders import checkpoints
-from research.encoders.checkpoints import DIGITS, add_file, add_weights, check_files, places_of
+from research.encoders.checkpoints import DIGITS, Name, add_file, add_weights, places_of
 from research.encoders.libraries import allow_torchvision, quiet
 from research.errors import EncoderUnavailable
 
@@ -28,66 +27,54 @@ BATCH = 32
 FALLBACK_WINDOW = 512
 _ENDLESS = 1_000_000  # tokens; a window beyond that says that none is known
 
-_NAME = re.compile(rf"{KIND}:(?P<model>.+?)(?:@(?P<mark>[0-9a-f]{{{DIGITS}}}))?")
 _BARE_NAME = re.compile(r"\w[\w.-]*")
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A model on this machine whose files are safe to load. `name` is what an index remembers it by."""
-
-    name: str
-    folder: Path
 
 
 def identify(wanted: str) -> str:
     """The name an index would remember a model by that the user typed, told from its files without loading it. A hub
     name that is not on this machine is fetched, for the user has asked for it by name."""
     check_package(wanted)
-    model, _ = split(wanted)
-    return _find(model, typed=True).name
+    return _find(_split(wanted)[0], typed=True)[0]
 
 
 def to_fetch(wanted: str) -> str:
-    """The hub name for which `identify` would ask the hub; empty if it need not or must not."""
-    model = _completed(split(wanted)[0], typed=True)
-    if checkpoints.as_folder(model, typed=True) is not None or checkpoints.at_hand(model) or checkpoints.offline():
-        return ""
-    return model
+    """Return the hub name for which `identify` would ask the hub; empty if it need not or must not."""
+    model = _completed(_split(wanted)[0], typed=True)
+    return model if checkpoints.to_fetch(model) else ""
 
 
-def split(name: str) -> tuple[str, str]:
-    """The hub name or folder that a name means, and the fingerprint it carries; empty if it has none."""
-    match = _NAME.fullmatch(name)
-    return (match["model"], match["mark"] or "") if match else (name, "")
+def _split(name: str) -> tuple[str, str]:
+    """Return the hub name or folder that a name means, and the fingerprint it carries; empty if it has none."""
+    parts = Name.of(name)
+    return (parts.model, parts.mark) if parts.kind == KIND else (name, "")
 
 
-def find_remembered(name: str) -> Found:
-    """The model of a folder's full path, a hub name, or the whole name an index remembers. One whose fingerprint no
-    longer fits is refused, for its vectors would not fit the index. Nothing is fetched."""
+def find_remembered(name: str) -> tuple[str, Path]:
+    """Return the name by which an index remembers a model, and its folder: of a folder's full path, a hub name, or such
+    a name. One whose fingerprint no longer fits is refused, for its vectors would not fit the index. Nothing is
+    fetched."""
     check_package(name)
-    model, mark = split(name)
+    model, mark = _split(name)
     if mark and Path(model).is_absolute() and not Path(model).is_dir():
         raise EncoderUnavailable(
             f"the encoder that filled this index is no longer at {model}",
             hint="put it back, or embed all documents anew: CTX_TEXT_ENCODER=FOLDER ctx ingest PATH",
         )
-    found = _find(model)
-    if mark and not found.name.endswith(f"@{mark}"):
+    found, folder = _find(model)
+    if mark and not found.endswith(f"@{mark}"):
         raise EncoderUnavailable(
             f"the encoder {model} is not the one that filled this index: its files have changed",
             hint=f"embed all documents anew: CTX_TEXT_ENCODER={shlex.quote(model)} ctx ingest PATH",
         )
-    return found
+    return found, folder
 
 
 class SentenceTransformersEncoder:
     """Loads at once, so that a wrong name fails before any document is read, and from this machine's files only."""
 
     def __init__(self, name: str, *, threads: int | None = None) -> None:
-        found = find_remembered(name)
-        self.name = found.name
-        self._model = _load(found.folder, threads)
+        self.name, folder = find_remembered(name)
+        self._model = _load(folder, threads)
         self.dim = int(self._model.get_embedding_dimension())
         window = self._model.max_seq_length
         self.max_tokens = int(window) if window and window < _ENDLESS else FALLBACK_WINDOW
@@ -156,15 +143,10 @@ def _missing(name: str, why: str) -> EncoderUnavailable:
     return EncoderUnavailable(f"the encoder {name!r} needs the package {PACKAGE}, which {why}", hint=INSTALL)
 
 
-def _find(model: str, *, typed: bool = False) -> Found:
+def _find(model: str, *, typed: bool = False) -> tuple[str, Path]:
     model = _completed(model, typed=typed)
-    own = checkpoints.as_folder(model, typed=typed)
-    folder = own or checkpoints.locate(model, download=typed)
-    base = checkpoints.locate_base(folder, download=typed and own is None)
-    places = [folder, *([base] if base else [])]
-    for place in places:
-        check_files(place)
-    return Found(f"{KIND}:{own or model}@{_fingerprint(places)}", folder)
+    found = checkpoints.find(model, typed=typed)
+    return f"{KIND}:{found.own or model}@{_fingerprint(found.places)}", found.folder
 
 
 def _completed(model: str, *, typed: bool) -> str:

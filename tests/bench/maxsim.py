@@ -21,7 +21,7 @@ def run() -> None:
     title(f"MaxSim, 1 question × {PAGES} pages × {VECTORS} × {DIM} (best of {ROUNDS}, taken in turns)")
     pages, question = _made()
     offsets = np.arange(0, len(pages) + 1, VECTORS)
-    packed = {bits: _packed(pages, bits) for bits in (16, 8, 1)}
+    packed = {bits: _packed(pages, bits) for bits in (16, 1)}
     half = pages.astype(np.float16)
     took = _best(
         {

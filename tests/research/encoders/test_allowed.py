@@ -115,7 +115,6 @@ def test_what_was_named_to_an_ingest_is_remembered_privately(state: Path) -> Non
     remember(TEXT)
     remember(VISUAL)
     remember(TEXT)
-    remember(DEFAULT)
     assert state.read_text().splitlines() == [TEXT, VISUAL]
     assert (state.stat().st_mode & 0o777, state.parent.stat().st_mode & 0o777) == (0o600, 0o700)
     assert allowed(TEXT)

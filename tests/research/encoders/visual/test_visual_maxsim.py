@@ -39,7 +39,6 @@ def test_scores_are_those_of_a_plain_loop(counts: list[int], block: int, seed: i
         together = np.concatenate([*pages, np.zeros((0, 16), np.float32)])
         assert np.allclose(maxsim(question, together, offsets), plain, atol=1e-5)
         assert np.allclose(score(question, stack([pack(page) for page in pages])), plain, atol=1e-3)
-        assert np.allclose(score(question, stack([pack(page, bits=8) for page in pages])), plain, atol=5e-2)
     finally:
         module.BLOCK = before
 
@@ -51,7 +50,6 @@ def test_sixteen_bits_keep_scores_within_a_thousandth() -> None:
     exact = (question @ vectors.T).max(axis=1).sum()
     assert abs(score(question, stack([blob]))[0] - exact) < 1e-3
     assert np.abs(unpack(blob) - vectors).max() < 1e-5
-    assert np.abs(unpack(pack(vectors, bits=8)) - vectors).max() < 2e-3
     assert unpack(pack(np.zeros((2, 8), np.float32))).tolist() == [[0.0] * 8] * 2
 
 
@@ -96,9 +94,8 @@ def test_the_first_stage_vector_is_the_shared_direction() -> None:
 
 LOADED = """
 import sys
-import research.encoders.colpali, research.encoders.colpali, research.encoders.maxsim
-import research.encoders.maxsim, research.encoders.maxsim, research.encoders.colpali
-research.encoders.colpali.colpali_ready()
+import research.encoders.colpali, research.encoders.libraries, research.encoders.maxsim
+research.encoders.libraries.colpali_ready()
 print(" ".join(sorted({name.partition(".")[0] for name in sys.modules})))
 """
 
@@ -114,7 +111,8 @@ import sys
 for name in sys.argv[1:]:
     sys.modules[name] = None
 from research.errors import CtxError
-from research.encoders.colpali import colpali_ready, load_visual_encoder
+from research.encoders.colpali import load_visual_encoder
+from research.encoders.libraries import colpali_ready
 assert not colpali_ready()
 try:
     load_visual_encoder("colpali")
