@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingest.report import Observer, report_failure
-from research import encoders  # whose names load what they need, at their first use
+import research.encoders as encoding  # whose names load what they need, at their first use
 from research.addresses import is_encoder_address
 from research.errors import CtxError, EncoderUnavailable, UsageError
 from research.governance import check_encoder
@@ -45,7 +45,7 @@ log = logger_of("ingest")
 class RunEncoder:
     """The encoder by its full name; loaded once, at its first use or beforehand."""
 
-    def __init__(self, name: str = encoders.DEFAULT, *, named: bool = False, timeout: int = 0) -> None:
+    def __init__(self, name: str = encoding.DEFAULT, *, named: bool = False, timeout: int = 0) -> None:
         """`named`: by the user, in this run. `timeout`: seconds that an address may take; 0 is the usual."""
         self.name = name
         self._named = named
@@ -55,7 +55,7 @@ class RunEncoder:
 
     def load(self) -> TextEncoder:
         if self._encoder is None:
-            self._encoder = encoders.load_text_encoder(self.name, timeout=self._timeout)
+            self._encoder = encoding.load_text_encoder(self.name, timeout=self._timeout)
         return self._encoder
 
     def is_other_than(self, catalog: Catalog) -> bool:
@@ -66,7 +66,7 @@ class RunEncoder:
             return bool(known)
         if not self._named or not is_encoder_address(self.name):
             return False
-        self._looked = self._looked or encoders.OpenAIEncoder(self.name, timeout=self._timeout)
+        self._looked = self._looked or encoding.OpenAIEncoder(self.name, timeout=self._timeout)
         try:
             return not _fills(catalog, self._looked)
         except EncoderUnavailable as error:
@@ -80,7 +80,7 @@ class RunEncoder:
         if not is_encoder_address(self.name):
             catalog.chunks.set_encoder(encoder.name, encoder.dim)
             return False
-        assert isinstance(encoder, encoders.OpenAIEncoder)
+        assert isinstance(encoder, encoding.OpenAIEncoder)
         changed = catalog.chunks.encoder() == encoder.name and not _fills(catalog, encoder)
         catalog.chunks.set_encoder(encoder.name, encoder.tried.dim, sketch=encoder.tried.sketch, changed=changed)
         return changed
@@ -102,20 +102,20 @@ class RunEncoder:
 
     def token_counter(self, folder: Path) -> str:
         """What reading processes are to count tokens by; `folder` is where a tokenizer is handed over to them."""
-        if encoders.is_light(self.name):
+        if encoding.is_light(self.name):
             return self.name
         encoder = self.load()
-        tokenizer = encoder.tokenizer_json() if isinstance(encoder, encoders.SentenceTransformersEncoder) else ""
+        tokenizer = encoder.tokenizer_json() if isinstance(encoder, encoding.SentenceTransformersEncoder) else ""
         if not tokenizer:
             return self.name
         make_folder(folder)
-        return encoders.hand_over(tokenizer, encoder.max_tokens, folder / "tokens.json")
+        return encoding.hand_over(tokenizer, encoder.max_tokens, folder / "tokens.json")
 
 
 def _fills(catalog: Catalog, encoder: OpenAIEncoder) -> bool:
     """Whether what answers at the address gives vectors like those of the index."""
     sketch, tried = catalog.chunks.sketch(), encoder.tried
-    return tried.dim == catalog.chunks.dim() and (not sketch or encoders.alike(tried.sketch, sketch))
+    return tried.dim == catalog.chunks.dim() and (not sketch or encoding.alike(tried.sketch, sketch))
 
 
 def choose_text_encoder(catalog: Catalog, settings: Settings, observer: Observer) -> str:
@@ -123,14 +123,14 @@ def choose_text_encoder(catalog: Catalog, settings: Settings, observer: Observer
     own that the user has not allowed is refused: another in its place would embed everything anew, unasked."""
     known = catalog.chunks.encoder()
     if settings.text_encoder:
-        name = encoders.identify_text_encoder(settings.text_encoder, lambda model: _note_fetching(model, observer))
+        name = encoding.identify_text_encoder(settings.text_encoder, lambda model: _note_fetching(model, observer))
         check_encoder(name, settings)
         _remember_permission(name, observer)
         return name
-    if not encoders.is_embedded(known):
-        encoders.check_allowed(known, settings.named_encoders)
+    if not encoding.is_embedded(known):
+        encoding.check_allowed(known, settings.named_encoders)
     check_encoder(known, settings)
-    return known or encoders.DEFAULT
+    return known or encoding.DEFAULT
 
 
 def encoder_for_items(catalog: Catalog, settings: Settings, observer: Observer, what: str) -> RunEncoder:
@@ -169,10 +169,10 @@ def _note_fetching(model: str, observer: Observer) -> None:
 
 def _remember_permission(name: str, observer: Observer) -> None:
     """The user named this encoder to an ingest: a later question may load it."""
-    if encoders.is_embedded(name):
+    if encoding.is_embedded(name):
         return
     try:
-        encoders.remember(name)
+        encoding.remember(name)
     except OSError as error:
         observer.on_note(
             f"that you named {name} cannot be remembered ({error.strerror or error}); questions need it named again"
@@ -245,15 +245,15 @@ def _chosen(work: Work, known: str) -> str:
         if visual_kind(known) == "regions":
             return REGIONS  # whose text encoder is the text side's to choose
         if known:
-            encoders.check_allowed(known, work.settings.named_encoders)
+            encoding.check_allowed(known, work.settings.named_encoders)
             return known
-        return f"colpali:{encoders.DEFAULT_CHECKPOINT}" if encoders.colpali_ready() else REGIONS
+        return f"colpali:{encoding.DEFAULT_CHECKPOINT}" if encoding.colpali_ready() else REGIONS
     if wanted in (REGIONS, OFF):
         return wanted
-    checkpoint = encoders.checkpoint_of(wanted)
-    if encoders.checkpoints.to_fetch(checkpoint):
+    checkpoint = encoding.checkpoint_of(wanted)
+    if encoding.checkpoints.to_fetch(checkpoint):
         _note_fetching(checkpoint, work.observer)
-    return encoders.identify(wanted)
+    return encoding.identify(wanted)
 
 
 def _embed_lines(work: Work, pages: Sequence[int], encoder: TextEncoder) -> None:
@@ -270,7 +270,7 @@ def _embed_images(work: Work) -> None:
     known = (work.catalog.visual.encoder(), work.catalog.visual.dim())
     if known[0] == work.visual and not work.catalog.visual.unseen_images():
         return
-    encoder = encoders.load_visual_encoder(work.visual, device=work.settings.device)
+    encoder = encoding.load_visual_encoder(work.visual, device=work.settings.device)
     if known[0] == encoder.name and known[1] not in (0, encoder.dim):
         work.observer.on_note(
             f"{encoder.name} now gives vectors of {encoder.dim} dimensions, not {known[1]}; all pages are seen anew"
@@ -312,12 +312,12 @@ def _kind(name: str) -> str:
 def _line_vectors(catalog: Catalog, page_ids: Sequence[int], encoder: TextEncoder) -> Iterator[PageBlobs]:
     for page_id in page_ids:
         lines = catalog.visual.lines(page_id)
-        texts = [encoders.fitting(line.text, encoder) for line in lines]
-        packed = encoders.pack(encoder.embed(texts)) if texts else b""
+        texts = [encoding.fitting(line.text, encoder) for line in lines]
+        packed = encoding.pack(encoder.embed(texts)) if texts else b""
         yield PageBlobs(page_id, b"", b"", b"", packed)  # the lines have their boxes themselves
 
 
 def _blobs(page_id: int, page: PageVectors) -> PageBlobs:
-    first = encoders.first_stage(page.vectors).astype("<f2").tobytes()
-    sketch, full = encoders.pack(page.vectors, bits=encoders.SKETCH), encoders.pack(page.vectors)
+    first = encoding.first_stage(page.vectors).astype("<f2").tobytes()
+    sketch, full = encoding.pack(page.vectors, bits=encoding.SKETCH), encoding.pack(page.vectors)
     return PageBlobs(page_id, first, pack_boxes(page.boxes), sketch, full)
