@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ingest.report import Observer, report_failure
 import research.encoders as encoding  # whose names load what they need, at their first use
+from ingest.report import Observer, report_failure
 from research.addresses import is_encoder_address
 from research.errors import CtxError, EncoderUnavailable, UsageError
 from research.governance import check_encoder
