@@ -33,7 +33,7 @@ from research.settings import FLOOR
 
 if TYPE_CHECKING:
     from research.context import TokenCounter
-    from research.governance import Principal, RedactorProtocol, SafeRedactor
+    from research.governance import Principal, RedactorProtocol
     from research.index import Index
     from research.models import SourceDocument
 
@@ -87,7 +87,6 @@ class TurnMaker:
         self._builder: ContextBuilder | None = None
         self._memory_service: Any = None
         self._counter: TokenCounter | None = None
-        self._safe: SafeRedactor | None = None
         self._views: dict[Principal, TurnMaker] = {}
 
     def acting_as(self, principal: Principal) -> TurnMaker:
@@ -149,31 +148,28 @@ class TurnMaker:
                     if embedded
                     else SomaBrainClient(settings=SomaSettings.from_environment(self._environment))
                 )
-                redactor = self._redactor()
                 self._counter = TokenCounter(self._index.settings.token_encoding)
                 self._builder = ContextBuilder(
                     somabrain=self._memory_service,
                     metrics=self.metrics,
                     token_counter=self._counter.count,
-                    redactor=redactor,
+                    redactor=self._redactor(),
+                    redaction_timeout=_REDACTION_SECONDS,
                     retrieval_timeout=self._index.settings.source_seconds,
                     threshold=FLOOR if embedded else None,  # only our own scores mean what ours do
                 )
             return self._builder
 
     def _redactor(self) -> RedactorProtocol | None:
-        """As the settings say; None is the builder's own, for keys and tokens."""
-        from research.governance import BaseRedactor, SafeRedactor, redactor_of
+        """Return what the settings name; None is the builder's own, for keys and tokens."""
+        from research.governance import redactor_of
 
         settings = self._index.settings
-        plain = settings.redact == "secrets" and not settings.secrets and not settings.redact_allow
-        redactor = None
-        if not plain:
-            whole = self._index.unrestricted()
-            with whole.catalog.snapshot() if whole.exists else nullcontext() as reader:
-                redactor = redactor_of(settings, environment=self._environment, reader=reader)
-        self._safe = SafeRedactor(redactor or BaseRedactor(), seconds=_REDACTION_SECONDS)
-        return redactor
+        if settings.redact == "secrets" and not settings.secrets and not settings.redact_allow:
+            return None
+        whole = self._index.unrestricted()
+        with whole.catalog.snapshot() if whole.exists else nullcontext() as reader:
+            return redactor_of(settings, environment=self._environment, reader=reader)
 
     def _documents(self, turn: Turn, limit: int) -> _Block:
         assert self._counter is not None
@@ -204,8 +200,8 @@ class TurnMaker:
 
     def _safe_sources(self, sources: Sequence[SourceDocument]) -> list[tuple[int, SourceDocument, str]]:
         """Those that could be redacted, with their numbers."""
-        assert self._safe is not None
-        done = self._safe.redact_all([source.markdown_content for source in sources])
+        assert self._builder is not None
+        done = self._builder.redaction.safe().redact_all([source.markdown_content for source in sources])
         numbered = zip(range(1, len(sources) + 1), sources, done.texts, strict=True)
         return [(number, source, text) for number, source, text in numbered if text is not None]
 

@@ -106,10 +106,10 @@ def test_what_cannot_be_redacted_does_not_leave(index: Index) -> None:
             raise ValueError(text)
 
     maker = TurnMaker(index, environment={})
-    maker._opened()
+    opened = maker._opened()
     from research.governance import SafeRedactor
 
-    maker._safe = SafeRedactor(Breaks(), seconds=5)
+    opened.redaction._safe = SafeRedactor(Breaks(), seconds=5)
     found = maker.build_now({"user_message": ASKED}, documents=True)
     assert (found.context.debug["documents"], found.documents) == ("not redacted", [])
     assert "36 months" not in str(found.to_dict())
