@@ -171,7 +171,7 @@ def _memory(each: Recalled) -> str:
     text, speaker = phrase(each.memory.text), each.memory.speaker
     shown = text if len(text) <= _TEXT else f"{text[: _TEXT - 1]}…"
     who = f"{one_line(speaker)}: " if speaker and not text.startswith(speaker) else ""
-    return f"{who}{shown} ({each.memory.told_at[:10]})"
+    return f"{who}{shown} ({each.standing or each.memory.told_at[:10]})"
 
 
 def source_lines(view: AnswerView, screen: Screen, most: int) -> list[Text]:

@@ -27,8 +27,8 @@ def context(call: Call, question: QuestionArgument = None) -> int:
     source's share: what is cut says where the rest is. What two sources say alike is shown once. The budget holds
     exactly.
 
-    What is less likely to answer than 0.15 is left out, or than --min-score says. A source that fails is named on
-    stderr, and the others answer. If nothing is left, it exits with 3.
+    What is less likely to answer than 0.15, or far less than the best, is left out, or what --min-score says. A source
+    that fails is named on stderr, and the others answer. If nothing is left, it exits with 3.
 
     Examples:
       ctx context "retry of failed uploads"

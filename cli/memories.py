@@ -170,9 +170,9 @@ def recall(
     tenant: TenantOption = "",
 ) -> int:
     """Memories are found by their words and by their meaning, within the words around them in their conversation. The
-    score says how likely it is that one answers, 0 to 1; what has less than 0.15 is left out. Where a newer one takes
-    an older one back, it stands before it. Without a question it lists them, the newest first. In a pipe the fields are
-    separated by tabs: score, time, id, text.
+    score says how likely it is that one answers, 0 to 1; what has less than 0.15 is left out. One that a newer one
+    takes back, or seems to, comes behind it, with a word. Without a question it lists them, the newest first. In a pipe
+    the fields are separated by tabs: score, time, id, text.
 
     Examples:
       ctx recall "Where does Anna live?"
@@ -212,7 +212,8 @@ def recall(
 def _show_recalled(call: Call, found: Recall, *, explain: bool) -> int:
     if call.as_json:
         memories = [
-            _memory(each.memory) | {name: getattr(each, name) for name in ("score", "raw_score", "salience", "parts")}
+            _memory(each.memory)
+            | {name: getattr(each, name) for name in ("score", "raw_score", "salience", "parts", "newer")}
             for each in found.memories
         ]
         document = {"query": found.query, "memories": memories, "searched": found.searched, "notes": list(found.notes)}
@@ -232,6 +233,7 @@ def _show_recalled(call: Call, found: Recall, *, explain: bool) -> int:
                     each.memory.id,
                     phrase(each.memory.text),
                     *([_parts(each)] * explain),
+                    *filter(None, [each.standing]),
                 )
                 for each in found.memories
             ),
@@ -247,7 +249,7 @@ def _show_recalled(call: Call, found: Recall, *, explain: bool) -> int:
 
 
 def _memory(memory: Memory) -> dict[str, Any]:
-    return {"score": None, "raw_score": None, "salience": None, "parts": {}, **memory.to_dict()}
+    return {"score": None, "raw_score": None, "salience": None, "parts": {}, "newer": "", **memory.to_dict()}
 
 
 def _block(each: Recalled, *, explain: bool) -> str:
@@ -261,6 +263,8 @@ def _block(each: Recalled, *, explain: bool) -> str:
     about = [f"{each.score:.2f}", memory.told_at[:10], memory.speaker, memory.session, memory.id]
     if memory.superseded_by:
         about.append(f"superseded by {memory.superseded_by}")
+    elif each.newer:
+        about.append(each.standing)
     wrap = WordWrap(max(20, screen_size()[0] - 4))
     text = wrap.feed(block(memory.text)) + wrap.end()
     lines = f"{'  '.join(one_line(part) for part in about if part)}\n{indent(text, '    ')}\n"

@@ -87,7 +87,8 @@ def documents() -> dict[str, Any]:
     )
     token = shape(TokenEntry, only="id principal tenant created_at", expires_at=Text, expired=bool)
     memory = shape(
-        Memory, without="outcome", score=float | None, raw_score=float | None, salience=float | None, parts=Legs
+        Memory, without="outcome", score=float | None, raw_score=float | None, salience=float | None, parts=Legs,
+        newer=str,
     )
     return {
         "ask/2": shape(

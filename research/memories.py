@@ -82,13 +82,21 @@ class Memory:
 @dataclass(frozen=True, slots=True)
 class Recalled:
     """A memory that fits a question. `score` says how likely it is that it answers, 0 to 1; `parts` what that is made
-    of; `salience` is the score with recency mixed in, where that was asked for."""
+    of; `salience` is the score with recency mixed in, where that was asked for; `newer` the id of one that seems to
+    tell the same anew and stands before it."""
 
     memory: Memory
     score: float
     raw_score: float = 0.0
     parts: Mapping[str, float] = field(default_factory=dict)
     salience: float | None = None
+    newer: str = ""
+
+    @property
+    def standing(self) -> str:
+        """What there is to say of one that a newer one stands before: "older; told 2026-01-12"."""
+        word = "superseded" if self.memory.superseded_by else "older" if self.newer else ""
+        return f"{word}; told {self.memory.told_at[:10]}" if word else ""
 
     def candidate(self) -> dict[str, Any]:
         """As seed 000 has it. Of the metadata that came with it nothing stands for what the index knows itself."""
@@ -105,6 +113,7 @@ class Recalled:
             "persona_id": memory.persona,
             "speaker": memory.speaker,
             "superseded_by": memory.superseded_by,
+            "newer": self.newer,
         }
         told = {name: value for name, value in known.items() if value not in ("", [])}
         metadata = {"source": memory.type} | dict(memory.metadata) | told

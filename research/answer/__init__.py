@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from research.answer.claims.statement import Reading, read
     from research.answer.confidence import confidence_of
     from research.answer.prompt import Prompt
-    from research.answer.quotes import differing_figures, quotes_from
+    from research.answer.quotes import differing_figures, names_share, quotes_from
     from research.answer.written import WrittenAnswer, write_answer
 else:
     __getattr__, __dir__, __all__ = exports(
@@ -23,7 +23,7 @@ else:
             "claims.statement": "Reading read",
             "confidence": "confidence_of",
             "prompt": "Prompt",
-            "quotes": "differing_figures quotes_from",
+            "quotes": "differing_figures names_share quotes_from",
             "written": "WrittenAnswer write_answer",
         },
     )

@@ -123,6 +123,13 @@ def names_in(question: str) -> Mapping[str, float]:
     return {stem: weight for stem, weight in found.items() if stem not in _pointing_words()}
 
 
+def names_share(question: str) -> Callable[[str], float]:
+    """Tells how much a text has of a question's names: 1 for all, or if there are none."""
+    names = frozenset(name for name, weight in names_in(question).items() if weight >= 1.0)
+    find = finder(names)
+    return lambda text: (len(find(text)) + NO_NAMES) / (len(names) + NO_NAMES) if names else 1.0
+
+
 def same_names(question: str) -> list[tuple[Words, Words]]:
     """The names that a question gives twice, "Westpac (WBC)": a page may have either."""
     return [
@@ -224,7 +231,7 @@ def quotes_from(sources: Sequence[Item], whole: Sequence[Item], asked: str = "",
         (BEST * passage.score + _PAGE * worth.get(str(item.ref), 0.0) / best, citation, passage)
         for citation, item in enumerate(sources, start=1)
         for passage in item.passages
-        if passage.end > passage.start and item.metadata.get("superseded_by") not in known
+        if passage.end > passage.start and known.isdisjoint(map(item.metadata.get, ("superseded_by", "newer")))
     ]
     most = max((score for score, citation, _ in found if sources[citation - 1].ref.kind == "page"), default=0.0) or 1.0
     for at, (score, citation, passage) in enumerate(found):
@@ -256,13 +263,11 @@ def quotes_from(sources: Sequence[Item], whole: Sequence[Item], asked: str = "",
 
 def _likely(asked: str, item: Item, said: str) -> float:
     """How likely a part of an item that is no page answers: as the item does, by how much of what the item says of the
-    question is in that part, and less for names that the item has nowhere."""
-    names, words, called = names_in(asked), words_in(asked), f"{item.title}\n{item.ref}\n"
-    find = finder(words | names.keys())
+    question is in that part."""
+    words, called = words_in(asked), f"{item.title}\n{item.ref}\n"
+    find = finder(words)
     known = find(called + item.text)
-    share = len(find(called + said) & words) / len(known & words) if known & words else 1.0
-    lacking = sum(weight for name, weight in names.items() if name not in known)
-    return item.score * share * (1.0 - lacking / (sum(names.values()) + NO_NAMES))
+    return item.score * len(find(called + said)) / len(known) if known else item.score
 
 
 def _worth(total: float, rank: int) -> float:

@@ -35,9 +35,10 @@ if TYPE_CHECKING:
         Thresholds,
         find,
         labelled,
+        least_scores,
         sifted,
     )
-    from research.context.render import CitedItems, CitedPages, header, item_of, research_context, source_of
+    from research.context.render import CitedItems, CitedPages, header, item_of, research_context, source_of, standing
     from research.context.tokens import TokenCounter, open_table
     from research.context.view import (
         AnswerView,
@@ -64,8 +65,8 @@ else:
             "fit": "Fitted LEAST_BODY_TOKENS Plan fit_items",
             "injection.detector": "packed_signals signals_of stored_signals",
             "injection.headers": "forges_header headers_in",
-            "pipeline": "Context Found Thresholds Retrieved Sieve Source Stage find labelled sifted",
-            "render": "CitedItems CitedPages header item_of research_context source_of",
+            "pipeline": "Context Found Thresholds Retrieved Sieve Source Stage find labelled least_scores sifted",
+            "render": "CitedItems CitedPages header item_of research_context source_of standing",
             "tokens": "TokenCounter open_table",
             "view": (
                 "AnswerView Note QuoteView Shown SourceView answer_html answer_view coverage_notes documents_note "

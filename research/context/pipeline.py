@@ -7,7 +7,7 @@ What was found can be fitted into any budget: a smaller room never means another
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from heapq import merge
@@ -30,6 +30,9 @@ Judge = Callable[[Question, Sequence[Item], Coverage], Confidence]
 
 # Items by whose passages confidence is judged, however few are shown.
 _JUDGED = 10
+# Of the best score of all, and of the best of its own kind, that an item has to reach to be of use beside them:
+# measured where a question goes to every source (RETRIEVAL.md, Scores).
+_OF_BEST, _OF_ITS_KIND = 0.3, 0.68
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +130,9 @@ class Context:
 class Sieve:
     """What becomes of items between the search and the budget. `stages` change them; `passages` finds what of each fits
     the question, so that the budget can begin with that; `judge` tells how sure what was found is; what does not reach
-    `thresholds` is left out, and what comes after the first `most`. `floor`: the least score of what is shown of
-    several sources. `unique`: what sources say alike is said once; `same_file`: of code and a commit of one file only
-    the better one stays."""
+    `thresholds` is left out, and what comes after the first `most`. `floor`: the least score of what is
+    shown of several sources, and `beside_best`: more where better items say what it would (`least_scores`). `unique`:
+    what sources say alike is said once; `same_file`: of code and a commit of one file only the better one stays."""
 
     stages: Sequence[Stage] = ()
     passages: PassageFinder | None = None
@@ -137,6 +140,7 @@ class Sieve:
     thresholds: Thresholds = Thresholds()
     most: int | None = None
     floor: float = 0.0
+    beside_best: bool = False
     unique: bool = True
     same_file: bool = False
 
@@ -177,7 +181,8 @@ def sifted(
 
         items = without_duplicates(several, same_file=sieve.same_file)
     duplicates = len(several) - len(items)
-    items = [item for item in items if item.score >= sieve.floor]
+    least = least_scores(((item.ref.kind, item.score) for item in items), sieve.floor) if sieve.beside_best else {}
+    items = [item for item in items if item.score >= least.get(item.ref.kind, sieve.floor)]
     with recorder.time("govern"):
         for stage in sieve.stages:
             items = stage(items)
@@ -217,6 +222,16 @@ def deduplicate(items: Sequence[Item]) -> list[Item]:
     for item in items:
         best.setdefault(str(item.ref), item)
     return list(best.values())
+
+
+def least_scores(scored: Iterable[tuple[str, float]], floor: float) -> dict[str, float]:
+    """What an item of each kind has to score to be shown: the floor, and more where better ones say what it would. The
+    budget is filled as far as useful items reach."""
+    best: dict[str, float] = {}
+    for kind, score in scored:
+        best[kind] = max(score, best.get(kind, 0.0))
+    most = max(best.values(), default=0.0)
+    return {kind: max(floor, _OF_BEST * most, _OF_ITS_KIND * own) for kind, own in best.items()}
 
 
 def answers(outcomes: Mapping[str, Outcome[Retrieved]]) -> list[Retrieved]:

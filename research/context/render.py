@@ -88,11 +88,16 @@ def _told(item: Item) -> tuple[object, ...]:
         case "commit":
             return item.ref.key[:7], day
         case "memory":
-            return facts.get("category") or facts.get("type") or "memory", day
+            return facts.get("category") or facts.get("type") or "memory", day, standing(item)
         case "experience":
             return facts.get("domain", ""), facts.get("strategy", ""), facts.get("outcome_status", "")
         case _:
             return facts.get("axis", ""), _experiences(facts.get("cluster_size", 0))
+
+
+def standing(item: Item) -> str:
+    """What a memory is that a newer one stands before; empty for any other."""
+    return "superseded" if item.metadata.get("superseded_by") else "older" if item.metadata.get("newer") else ""
 
 
 def _experiences(count: object) -> str:

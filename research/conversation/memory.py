@@ -187,7 +187,10 @@ class Memories:
         wanted = max(limit, POOL) if salience else limit
         with self._catalog().snapshot() as reader:
             found = self._source().find(reader, owner, text, wanted, within=within, session=near_session, now=at)
-        recalled = [Recalled(memory, each.score, each.total, each.parts) for _, memory, each in found.ranked]
+        recalled = [
+            Recalled(memory, each.score, each.total, each.parts, newer=found.newer(each))
+            for _, memory, each in found.ranked
+        ]
         if salience:
             recalled = _by_salience(recalled, at)
         recalled = [each for each in recalled if each.score >= threshold][:limit]

@@ -194,6 +194,7 @@ class Index(View):
 
         sources = self.settings.max_sources if wish.max_sources is None else wish.max_sources
         mix = None if wish.types is None else self._mix(wish.types)
+        several = mix is not None and len(mix.types) > 1
         follows, tenant, access = "", self.tenant_of(wish.tenant), self.access
         with self.catalog.snapshot() as reader:
             asked = self.question_of(reader, wish)
@@ -215,7 +216,8 @@ class Index(View):
                     judge=confidence_of if mix is None else mix.judge,
                     thresholds=self.thresholds(wish.min_score, wish.min_confidence),
                     most=sources,
-                    floor=FLOOR if mix is not None and len(mix.types) > 1 else 0.0,
+                    floor=FLOOR if several else 0.0,
+                    beside_best=several and wish.min_score is None,
                 ),
                 recorder=self.recorder,
                 workers=self.workers,
@@ -287,7 +289,8 @@ class Index(View):
         from research.sources import Options
 
         least = max(FLOOR, self.settings.min_score) if wish.min_score is None else wish.min_score
-        options = Options(same_file=wish.same_file, min_score=check("min_score", least, "min_score"))
+        least = check("min_score", least, "min_score")
+        options = Options(same_file=wish.same_file, min_score=least, beside_best=wish.min_score is None)
         wanted = SOURCE_TYPES if wish.types is None else wish.types
         limit = _CONTEXT_ITEMS if wish.limit is None else wish.limit
         return self.assembler(tenant=wish.tenant, options=options), wanted, limit
@@ -311,14 +314,14 @@ class Index(View):
 
     def assembler(self, *, tenant: str = "", options: Options | None = None) -> ContextAssembler:
         """What assembles context of this index, for any number of questions at once (seed 002)."""
-        from research.sources import ContextAssembler, IndexSearcher
+        from research.sources import ContextAssembler, IndexSearcher, Options
 
         if self.exists:
             self.catalog  # noqa: B018  opens it: what is wrong with all of the index is no failure of a source
         searcher = IndexSearcher(self, tenant=self.tenant_of(tenant), workers=self.workers)
         return ContextAssembler(
             searcher,
-            options=options,
+            options=options or Options(beside_best=True),
             counter=self.rooms.counter(),
             recorder=self.recorder,
             source_seconds=self.settings.source_seconds,

@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from research.context import CitedItems, Fitted, fit_items
+from research.context import CitedItems, Fitted, fit_items, least_scores
 from research.filters import read_time
 from research.governance import (
     AllowAll,
@@ -102,7 +102,8 @@ class PackageBuilder:
         with self.index.catalog.snapshot() as reader:
             pinned, loaded = self._pinned(reader, request)
             fused = ranking.fuse([loaded, *(answer.candidates for answer in answers.values())])
-            found = [each for each in fused if each.named or each.likely >= FLOOR]
+            least = least_scores(((each.item.ref.kind, each.likely) for each in fused if not each.named), FLOOR)
+            found = [each for each in fused if each.named or each.likely >= least[each.item.ref.kind]]
             with self._timed("package_rank"):
                 ranked, outside = self._ranked(reader, request, found)
             with self._timed("package_govern"):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -166,10 +166,12 @@ Search = Callable[[], Awaitable["Sequence[Result | Item]"]]
 @dataclass(frozen=True, slots=True)
 class Options:
     """How contexts are assembled. `same_file`: code and a commit of one file are duplicates. What is less
-    likely to answer than `min_score` is left out; a premortem asks no question, it goes by domains."""
+    likely to answer than `min_score` is left out, and with `beside_best`, where scores are our own, what is far below
+    the best; a premortem asks no question, it goes by domains."""
 
     same_file: bool = False
     min_score: float = FLOOR
+    beside_best: bool = False
     stages: tuple[Stage, ...] = ()
 
 
@@ -237,8 +239,10 @@ class ContextAssembler:
         self, question: Question, retrieved: Sequence[Retrieved], seconds: float, *, everything: bool = False
     ) -> Found:
         """What remains of what was found; or, where something else than the words decides, `everything`."""
-        options, floor = self.options, 0.0 if everything else self.options.min_score
-        sieve = Sieve(options.stages, floor=floor, unique=not everything, same_file=options.same_file)
+        options = self.options
+        sieve = Sieve(options.stages, unique=not everything, same_file=options.same_file)
+        if not everything:
+            sieve = replace(sieve, floor=options.min_score, beside_best=options.beside_best)
         return sifted(question, retrieved, sieve, recorder=self.recorder, seconds=seconds)
 
     def _search(self, name: str, query: str, limit: int) -> Search:

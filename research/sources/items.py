@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -49,7 +49,7 @@ class ItemsSource:
         found = self.find(reader, question.wording, limit, where=question.where)
         reason = "; ".join(found.notes)
         status = SourceCoverage(self.name, "degraded" if reason else "ok", reason)
-        items = labelled(reader, [self.item(each) for each in found.items])
+        items = by_names(question.wording, labelled(reader, [self.item(each) for each in found.items]))
         return Retrieved(items, status, notes=tuple(found.notes), fresh=found.fresh)
 
     def find(self, reader: Reader, text: str, limit: int, *, where: Where | None = None) -> FoundItems:
@@ -76,6 +76,19 @@ class ItemsSource:
             metadata=plain,
             signals=tuple(signals_of(stored.text, title=stored.title)),
         )
+
+
+def by_names(wording: str, items: Sequence[Item]) -> list[Item]:
+    """The items, best first, each with its odds for what it has of the names in a question: what does not know them
+    speaks of something else. Abbreviations count as words do, for everything about code has some. How sure pages are
+    knows of names already."""
+    from research.answer import names_share
+
+    share_of, told = names_share(wording), []
+    for item in items:
+        share = share_of(f"{item.title}\n{item.ref}\n{item.text}")
+        told.append(replace(item, score=item.score * share / (1.0 - item.score * (1.0 - share))))
+    return sorted(told, key=lambda item: -item.score)
 
 
 # Measured on docstrings of packages as questions (tests/bench/code.py, RETRIEVAL.md), where it lies flat around these

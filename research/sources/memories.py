@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from research.errors import CtxError
 from research.memories import Memory, Within
 from research.models import SUPERSEDED, Item, LegScore, Question, Ref, SourceCoverage
 from research.search import Ranked, View, Views, allowed, rank, read_question
+from research.sources.items import by_names
 from research.store import spoken_text
 
 if TYPE_CHECKING:
@@ -47,6 +48,10 @@ class Found:
     notes: tuple[str, ...] = ()
     fresh: Embedded | None = None
 
+    def newer(self, ranked: Ranked) -> str:
+        """The id of the one of these that seems to tell it anew; empty without one."""
+        return next((memory.id for number, memory, _ in self.ranked if number == ranked.newer), "")
+
 
 class MemoriesSource:
     """Searches in memory, by words and by exact comparison of vectors. May be used by many threads."""
@@ -61,7 +66,9 @@ class MemoriesSource:
         found = self.find(reader, question.tenant, question.text, limit, session=question.session)
         reason = "; ".join(found.notes)
         status = SourceCoverage(self.name, "degraded" if reason else "ok", reason)
-        items = labelled(reader, [memory_item(memory, ranked) for _, memory, ranked in found.ranked])
+        ranked = ((memory_item(memory, each), found.newer(each)) for _, memory, each in found.ranked)
+        told = [replace(item, metadata={**item.metadata, "newer": newer}) if newer else item for item, newer in ranked]
+        items = by_names(question.wording, labelled(reader, told))
         return Retrieved(items, status, notes=found.notes, fresh=found.fresh)
 
     def find(

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from research.context import Plan, Retrieved, code_block, code_span, one_line, section
+from research.context import Plan, Retrieved, code_block, code_span, one_line, section, standing
 from research.errors import ContextAssemblyError
 from research.models import Item, Question, page_link, section_of
 from research.sources.records import SOURCES, ContextItem, FormattedContext
@@ -176,7 +176,8 @@ def _memory(item: Item) -> str:
     category = one_line(str(facts.get("category") or facts.get("type") or "memory"))
     importance = round(float(facts.get("importance", 0.5)), 4)
     text = section(item.text, begins_line=False)
-    return f"**Memory**: {text}\n*Category: {category}, Importance: {importance}*"
+    old = f"\n*{standing(item).capitalize()}; told {one_line(item.created_at[:10])}*" if standing(item) else ""
+    return f"**Memory**: {text}\n*Category: {category}, Importance: {importance}*{old}"
 
 
 def _code(item: Item) -> str:

@@ -282,7 +282,7 @@ def _memory_entry(number: int, each: Recalled) -> str:
     """Text that was told is somebody's and may try to steer a model: it is escaped and marked as in a turn."""
     memory = each.memory
     when = f", {memory.told_at[:10]}" if memory.told_at else ""
-    old = ", superseded" if memory.superseded_by else ""
+    old = f", {each.standing.partition(';')[0]}" if each.standing else ""
     where = memory_label(memory.speaker or memory.type, memory.text)
     return f"[{number}] ({where}{when}{old}) {memory.id} | {each.score:.2f}\n{message(memory.text)}"
 

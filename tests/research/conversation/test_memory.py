@@ -195,6 +195,20 @@ def test_filters_restrict_it(index: Index) -> None:
     assert [memory.id for memory in index.memories.list(persona="y", limit=1)] == ["2"]
 
 
+def test_a_newer_one_of_the_same_fact_stands_first_and_the_older_is_shown_after_it(index: Index) -> None:
+    for day, text in enumerate(
+        ("Anna lives in Kiel", "Anna moved to Bonn", "Room 7 is blue", "Room 8 is green", "My bike is a blue Canyon.")
+    ):
+        index.memories.remember(text, id=text.split()[-1], created_at=NOW - timedelta(days=90 - day))
+    index.memories.maintain(seconds=30)
+    newer, older = index.memories.recall("Where does Anna live?", threshold=0.15).memories
+    assert (newer.memory.id, older.memory.id) == ("Bonn", "Kiel")
+    assert (newer.standing, older.standing) == ("", f"older; told {NOW - timedelta(days=90):%Y-%m-%d}")
+    assert (older.newer, index.memories.get("Kiel").superseded_by) == ("Bonn", ""), "a guess marks nothing"
+    assert index.memories.recall("Where did Anna live in August 2026?").memories[0].newer == "", "a time is named"
+    assert ids(index, "Which colour has room 7?")[0] == "blue", "the question names one of the two"
+
+
 def test_of_what_fits_equally_well_the_own_session_comes_first_and_then_the_newest(index: Index) -> None:
     for name, days in (("old", 9), ("new", 1), ("mine", 5)):
         told = NOW - timedelta(days=days)

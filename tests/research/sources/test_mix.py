@@ -16,6 +16,7 @@ from research.encoders.minilm import MiniLMEncoder
 from research.errors import InvalidContextTypeError, NothingFoundError
 from research.index import Index
 from research.models import Confidence, Coverage, Item, Passage, Question, Ref, SourceItem
+from research.sources.items import by_names
 from research.sources.mix import Mix, dressed, types_of
 from research.store import IndexPaths
 
@@ -199,8 +200,9 @@ def test_a_quote_is_as_sure_as_it_says_of_the_question_what_its_source_says() ->
     part = replace(whole, passages=(Passage("Retries are three.", 0.4, None, 16, 34),))
     assert judged("How often are uploads and retries made?", part)[1] == Confidence.of(0.4)
     assert judged("How often are retries made?", part)[1] == Confidence.of(0.8)
-    other = passage(item("commit", "Name the capital of a letter", 0.9))
-    assert judged("What is the capital of Mongolia?", other)[1].value == pytest.approx(0.3), "of something else"
+    other = item("commit", "Name the capital of a letter", 0.9)
+    [less] = by_names("What is the capital of Mongolia?", [other])
+    assert less.score == pytest.approx(0.75), "a third of its odds: it is of something else"
 
 
 def test_what_is_said_anew_is_not_quoted_and_hostile_text_never() -> None:
