@@ -161,7 +161,9 @@ def _read(
 
 def _write(catalog: Catalog, repository: Repository, path: str, commits: Sequence[Commit], *, stamp: str) -> Written:
     metadata = {"path": os.path.realpath(path).encode("utf-8", "replace").decode(), "shallow": bool(repository.shallow)}
-    return catalog.items.add(KIND, repository.name, stamp, commit_items(commits, redactor()), metadata=metadata)
+    return catalog.items.put(
+        KIND, repository.name, stamp, commit_items(commits, redactor()), metadata=metadata, replace=False
+    )
 
 
 def _notes(repository: Repository, problem: str, damaged: int, unreadable: int) -> Iterator[str]:

@@ -301,7 +301,5 @@ def reindex(paths: IndexPaths, *, wait: float = 0.0) -> Reindexed:
         publish_in_subprocess(paths, rebuild=True)
         generation = generations.current(catalog)
     return Reindexed(
-        pages,
-        generation.text_records if generation else 0,
-        generation.visual_records if generation else 0,
+        pages, generation.text_records if generation else 0, generation.visual_records if generation else 0
     )

@@ -18,13 +18,7 @@ from typing import TYPE_CHECKING, Any
 from research.errors import DocumentError
 from research.records import Chunk, DocumentInfo, FailedPage, Line, Page
 from research.store import files
-from research.store.ledger import (
-    STAGE_IMAGES,
-    STAGE_OCR,
-    STAGE_VECTORS,
-    add_tries,
-    waits,
-)
+from research.store.ledger import STAGE_IMAGES, STAGE_OCR, STAGE_VECTORS, add_tries, waits
 from research.store.reader import Repository
 from research.store.vectors import pack_lines
 from research.store.words import PageWords
@@ -132,18 +126,14 @@ class Documents(Repository):
     def paths_below(self, folder: str) -> list[str]:
         """Every path below a folder at which a document was seen."""
         start = folder.rstrip("/") + "/"
-        rows = self._db.execute(
-            "SELECT path FROM files WHERE substr(path, 1, ?) = ? ORDER BY path", (len(start), start)
-        )
-        return [str(row[0]) for row in rows]
+        return self._db.column("SELECT path FROM files WHERE substr(path, 1, ?) = ? ORDER BY path", (len(start), start))
 
     def paths(self, doc_id: str) -> list[str]:
-        rows = self._db.execute("SELECT path FROM files WHERE doc_id = ? ORDER BY path", (doc_id,))
-        return [str(row[0]) for row in rows]
+        return self._db.column("SELECT path FROM files WHERE doc_id = ? ORDER BY path", (doc_id,))
 
     def insert_pages(self, doc_id: str, pages: Sequence[PreparedPage]) -> None:
         """New pages with their words and chunks; part of the caller's transaction."""
-        last = self._db.execute("SELECT COALESCE(MAX(page_id), 0) FROM pages").fetchone()[0]
+        last = self._db.value("SELECT COALESCE(MAX(page_id), 0) FROM pages")
         numbered = list(enumerate(pages, start=int(last) + 1))
         self._db.executemany(
             "INSERT INTO pages (page_id, doc_id, page, label, section_path, parent_heading, num_headings, num_tables,"
@@ -361,7 +351,7 @@ class Documents(Repository):
         self._db.execute(
             "UPDATE documents SET filename = ?, source_path = ? WHERE doc_id = ?", (filename, path, doc_id)
         )
-        title = self._db.execute("SELECT title FROM documents WHERE doc_id = ?", (doc_id,)).fetchone()[0]
+        title = self._db.value("SELECT title FROM documents WHERE doc_id = ?", (doc_id,))
         self._db.words.index_name(doc_id, filename, title)
         self._db.graph.outdate(doc_id)
         self._db.chunks.touch(doc_id)

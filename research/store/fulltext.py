@@ -14,13 +14,7 @@ from research.store import analyzer
 from research.store.catalog import Catalog
 from research.store.paths import write_lock
 from research.store.reader import Reader, Writer
-from research.store.words import (
-    ANALYZER,
-    ItemWords,
-    PageWords,
-    columns_of,
-    words_of_name,
-)
+from research.store.words import ANALYZER, ItemWords, PageWords, columns_of, words_of_name
 
 _BATCH = 225  # rows of one transaction: they are analysed before it and kept in memory
 

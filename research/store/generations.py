@@ -28,15 +28,7 @@ from urllib.parse import quote
 
 from research.store.chroma import DATABASE, make_database
 from research.store.ledger import STAGE_VECTORS
-from research.store.paths import (
-    make_folder,
-    make_tree_private,
-    own_entries,
-    read_file,
-    refuse_link,
-    remove_tree,
-    sync,
-)
+from research.store.paths import make_folder, make_tree_private, own_entries, read_file, refuse_link, remove_tree, sync
 from research.store.reader import Reader
 from research.store.vectors import OFF, REGIONS
 

@@ -201,10 +201,9 @@ class Governance(Repository):
 
     def file_refs(self) -> list[str]:
         """Of files that stand for themselves: in the graph, and those of which nothing could be read."""
-        rows = self._db.execute(
+        return self._db.column(
             "SELECT ref FROM nodes WHERE ref LIKE 'file:%' UNION SELECT 'file:' || path FROM failed_files"
         )
-        return [str(row[0]) for row in rows]
 
     def ingested_around(self, path: str) -> tuple[str, ...]:
         """Every place that was ingested and holds this absolute path, the nearest first: the file itself, a folder of

@@ -208,17 +208,18 @@ class Graph(Repository):
     def count_wrong(self) -> int:
         """Nodes that are not what they go with, edges of no kind, and documents whose pages are not all there: what no
         update leaves behind."""
-        row = self._db.execute(
-            "SELECT (SELECT COUNT(*) FROM nodes WHERE doc_id IS NOT NULL AND ref <> 'document:' || doc_id"
-            " AND ref NOT LIKE 'page:' || doc_id || '#%' AND ref NOT LIKE 'section:' || doc_id || '#%')"
-            " + (SELECT COUNT(*) FROM nodes WHERE tenant IS NOT NULL AND ref NOT LIKE 'memory:%'"
-            " AND ref NOT LIKE 'session:%')"
-            " + (SELECT COUNT(*) FROM edges WHERE kind NOT BETWEEN 1 AND ?)"
-            " + (SELECT COUNT(*) FROM graphed_documents g JOIN documents d ON d.doc_id = g.doc_id"
-            " WHERE d.num_pages <> (SELECT COUNT(*) FROM nodes n WHERE n.doc_id = d.doc_id AND n.ref LIKE 'page:%'))",
-            (max(KIND_NAMES),),
-        ).fetchone()
-        return int(row[0])
+        return int(
+            self._db.value(
+                "SELECT (SELECT COUNT(*) FROM nodes WHERE doc_id IS NOT NULL AND ref <> 'document:' || doc_id"
+                " AND ref NOT LIKE 'page:' || doc_id || '#%' AND ref NOT LIKE 'section:' || doc_id || '#%')"
+                " + (SELECT COUNT(*) FROM nodes WHERE tenant IS NOT NULL AND ref NOT LIKE 'memory:%'"
+                " AND ref NOT LIKE 'session:%')"
+                " + (SELECT COUNT(*) FROM edges WHERE kind NOT BETWEEN 1 AND ?)"
+                " + (SELECT COUNT(*) FROM graphed_documents g JOIN documents d ON d.doc_id = g.doc_id"
+                " WHERE d.num_pages <> (SELECT COUNT(*) FROM nodes n WHERE n.doc_id = d.doc_id AND n.ref LIKE 'page:%'))",
+                (max(KIND_NAMES),),
+            )
+        )
 
     def count(self) -> tuple[int, int]:
         """How many nodes and edges there are."""
@@ -237,13 +238,12 @@ class Graph(Repository):
         return bool(known[key])
 
     def outdated_documents(self, rules: int, limit: int) -> list[str]:
-        rows = self._db.execute(
+        return self._db.column(
             "SELECT d.doc_id FROM documents d"
             " LEFT JOIN graphed_documents g ON g.doc_id = d.doc_id AND g.rules = ?"
             " WHERE g.doc_id IS NULL ORDER BY d.doc_id LIMIT ?",
             (rules, limit),
         )
-        return [str(row[0]) for row in rows]
 
     def document_state(self, doc_id: str) -> tuple[Any, ...]:
         """What is another when a document's name or text is; empty if it is gone."""
@@ -315,7 +315,7 @@ class Graph(Repository):
         tenant = next((node.tenant for node in wanted.values()), None) or ""
         query = "SELECT ref, node_no FROM nodes WHERE COALESCE(tenant, '') = ? AND ref IN"
         numbers = {str(ref): int(number) for ref, number in self._db.rows_in(query, list(wanted), first=(tenant,))}
-        last = int(self._db.execute("SELECT COALESCE(MAX(node_no), 0) FROM nodes").fetchone()[0])
+        last = int(self._db.value("SELECT COALESCE(MAX(node_no), 0) FROM nodes"))
         new = {ref: number for number, ref in enumerate((ref for ref in wanted if ref not in numbers), start=last + 1)}
         made = [(number, *astuple(wanted[ref])) for ref, number in new.items()]
         self._db.put_rows("nodes", "node_no, ref, name, doc_id, item_no, tenant, memory_no", made)
@@ -327,7 +327,7 @@ class Graph(Repository):
 
     def put_named_edges(self, edges: Iterable[tuple[int, int, int, int]]) -> None:
         """The same with the name by which each is known."""
-        last = int(self._db.execute("SELECT COALESCE(MAX(edge_no), 0) FROM edges").fetchone()[0])
+        last = int(self._db.value("SELECT COALESCE(MAX(edge_no), 0) FROM edges"))
         wanted = dict.fromkeys(edge for edge in edges if edge[0] != edge[2])
         self._db.executemany(
             "INSERT INTO edges (edge_no, source, kind, target, name) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",

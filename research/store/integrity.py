@@ -9,14 +9,7 @@ from functools import partial
 
 from research.store import files, generations
 from research.store.catalog import Catalog, Connection
-from research.store.checks import (
-    damage_of,
-    delete_orphans,
-    orphans_of,
-    rebuild_indexes,
-    unit_problem,
-    value_problem,
-)
+from research.store.checks import damage_of, delete_orphans, orphans_of, rebuild_indexes, unit_problem, value_problem
 from research.store.fulltext import fulltext_disagrees, index_is_damaged, rebuild_fulltext, rows_disagree
 from research.store.ledger import STAGE_OCR, STAGE_VECTORS
 from research.store.paths import remove_tree

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 from research.errors import UsageError
 from research.store.items import KINDS, LONGEST_KEY, LONGEST_TEXT, Items, NewItem, parts_of
 from research.store.packages import owners_of_items
-from research.store.pages import batched, placeholders
 from research.store.reader import Writer, pack_vectors
 from research.store.words import ItemWords
 
@@ -117,6 +116,12 @@ def _quoted(metadata: str) -> str:
 class ItemWrites(Items):
     """Items, and what changes them."""
 
+    def put_parents(self, kind: str, parents: Sequence[ParentItems], *, short: bool = False) -> Written:
+        """All items of these parents, in place of those they had, in one transaction: the caller sees to it that they
+        are few. `short`: as a short write beside whoever holds the write lock, accepted within a second or BusyError;
+        without it the caller holds that lock."""
+        return self._write(kind, parents, short=short, replace=True)
+
     def put(
         self,
         kind: str,
@@ -126,68 +131,38 @@ class ItemWrites(Items):
         *,
         metadata: Mapping[str, Any] | None = None,
         short: bool = False,
+        replace: bool = True,
     ) -> Written:
-        """All items of a parent, in place of those it had, in one transaction. `short`: as a short write beside whoever
-        holds the write lock, accepted within a second or BusyError; without it the caller holds that lock."""
-        return self.put_parents(kind, [ParentItems(parent, stamp, list(items), metadata or {})], short=short)
+        """The same of one parent. Without `replace` its other items stay: of a parent with many items, a part in each
+        transaction."""
+        given = ParentItems(parent, stamp, list(items), metadata or {})
+        return self._write(kind, [given], short=short, replace=replace)
 
-    def put_parents(self, kind: str, parents: Sequence[ParentItems], *, short: bool = False) -> Written:
-        """The same of several parents, together in one transaction; the caller sees to it that they are few."""
-        return self._write(kind, parents, short=short, replace=True)
+    def remove(self, kind: str, keys: Iterable[str]) -> int:
+        """Some items of parents that stay. How many there were."""
+        with self._db.transaction() as connection:
+            query = "SELECT item_no FROM items WHERE kind = ? AND key IN"
+            return connection.items.remove_numbers([row[0] for row in connection.rows_in(query, keys, first=(kind,))])
 
-    def add(
-        self,
-        kind: str,
-        parent: str,
-        stamp: str,
-        items: Iterable[NewItem],
-        *,
-        metadata: Mapping[str, Any] | None = None,
-        short: bool = False,
-    ) -> Written:
-        """More items of a parent, or others in place of those with their keys; all others stay. For parents of many
-        items, a part in each transaction."""
-        given = [ParentItems(parent, stamp, list(items), metadata or {})]
-        return self._write(kind, given, short=short, replace=False)
-
-    def remove(self, kind: str, keys: Sequence[str], *, short: bool = False, erase: bool = False) -> int:
-        """Some items of parents that stay. How many there were. `erase`: overwritten in the file, as what a person
-        tells to forget must be; only with `short`."""
-        gone = 0
-        with self._transaction(short=short, erase=erase) as connection:
-            for part in batched(list(dict.fromkeys(keys))):
-                query = f"SELECT item_no FROM items WHERE kind = ? AND key IN ({placeholders(part)})"
-                gone += connection.items.remove_numbers(
-                    [int(row[0]) for row in connection.execute(query, (kind, *part))]
-                )
-        return gone
-
-    def remove_parents(self, kind: str, parents: Sequence[str], *, short: bool = False, erase: bool = False) -> int:
+    def remove_parents(self, kind: str, parents: Iterable[str]) -> int:
         """Parents with all their items: words, vectors and all. How many items there were."""
-        with self._transaction(short=short, erase=erase) as connection:
+        with self._db.transaction() as connection:
             return connection.items._remove_parents(kind, parents)[1]
 
     def _remove_parents(self, kind: str, parents: Iterable[str]) -> tuple[list[str], int]:
         """Remove these parents; returns which of them were there, and how many items went with them."""
-        there, gone = list[str](), 0
-        for part in batched(list(dict.fromkeys(parents))):
-            these = f"WHERE kind = ? AND parent IN ({placeholders(part)})"
-            there += [
-                str(row[0]) for row in self._db.execute(f"SELECT parent FROM item_parents {these}", (kind, *part))
-            ]
-            numbers = self._db.execute(f"SELECT item_no FROM items {these}", (kind, *part)).fetchall()
-            gone += self.remove_numbers([int(row[0]) for row in numbers])
-            self._db.execute(f"DELETE FROM item_parents {these}", (kind, *part))
-            self._db.labels.leave_parents([f"{kind}:{each}" for each in part])
+        these, names = "WHERE kind = ? AND parent IN", list(parents)
+        there, numbers = (
+            [row[0] for row in self._db.rows_in(f"SELECT {column} FROM {table} {these}", names, first=(kind,))]
+            for column, table in (("parent", "item_parents"), ("item_no", "items"))
+        )
+        gone = self.remove_numbers(numbers)
+        self._db.rows_in(f"DELETE FROM item_parents {these}", names, first=(kind,))
+        self._db.labels.leave_parents([f"{kind}:{each}" for each in names])
         return there, gone
 
     def write_vectors(
-        self,
-        encoder: str,
-        numbers: Sequence[int],
-        vectors: NDArray[np.float32],
-        *,
-        short: bool = False,
+        self, encoder: str, numbers: Sequence[int], vectors: NDArray[np.float32], *, short: bool = False
     ) -> None:
         """Vectors (n, dim), one a part: an item's number stands once for each of its parts, one after another. Of those
         that are gone by now none is written."""
@@ -196,18 +171,11 @@ class ItemWrites(Items):
         for number, vector in zip(numbers, pack_vectors(vectors), strict=True):
             last, part = number, part + 1 if number == last else 0
             rows.append((number, part, vector))
-        distinct = list(dict.fromkeys(numbers))
         with self._transaction(short=short) as connection:
-            there: set[int] = set()
-            for few in batched(distinct):
-                marks = placeholders(few)
-                query = f"SELECT item_no FROM items WHERE item_no IN ({marks})"
-                there.update(int(row[0]) for row in connection.execute(query, tuple(few)))
-                connection.execute(f"DELETE FROM item_vectors WHERE item_no IN ({marks})", tuple(few))
-            connection.executemany(
-                "INSERT INTO item_vectors (item_no, part, encoder, vector) VALUES (?, ?, ?, ?)",
-                [(number, part, encoder, blob) for number, part, blob in rows if number in there],
-            )
+            there = {row[0] for row in connection.rows_in("SELECT item_no FROM items WHERE item_no IN", numbers)}
+            connection.rows_in("DELETE FROM item_vectors WHERE item_no IN", numbers)
+            kept = [(number, part, encoder, blob) for number, part, blob in rows if number in there]
+            connection.put_rows("item_vectors", "item_no, part, encoder, vector", kept)
 
     def _write(self, kind: str, parents: Sequence[ParentItems], *, short: bool, replace: bool) -> Written:
         if kind not in KINDS:
@@ -220,27 +188,22 @@ class ItemWrites(Items):
                 if not connection.items._is_as_expected(kind, given):
                     total += Written(outdated=1)
                     continue
-                connection.execute(
-                    "INSERT INTO item_parents (kind, parent, stamp, read_at, metadata) VALUES (?, ?, ?, ?, ?)"
-                    " ON CONFLICT (kind, parent) DO UPDATE SET stamp = excluded.stamp, read_at = excluded.read_at,"
-                    " metadata = excluded.metadata",
-                    (kind, given.parent, given.stamp, now, _json(given.metadata)),
-                )
+                parent = (kind, given.parent, given.stamp, now, _json(given.metadata))
+                columns = "kind, parent, stamp, read_at, metadata"
+                connection.put_rows("item_parents", columns, [parent], over="kind, parent")
                 total += connection.items._put(kind, given.parent, rows, replace=replace)
         return total
 
     def _is_as_expected(self, kind: str, given: ParentItems) -> bool:
         if given.before is not None:
             query = "SELECT stamp FROM item_parents WHERE kind = ? AND parent = ?"
-            row = self._db.execute(query, (kind, given.parent)).fetchone()
-            if (str(row[0]) if row else "") != given.before:
+            if (self._db.value(query, (kind, given.parent)) or "") != given.before:
                 return False
-        for other, parents in given.needs.items():
-            for part in batched(list(dict.fromkeys(parents))):
-                query = f"SELECT COUNT(*) FROM item_parents WHERE kind = ? AND parent IN ({placeholders(part)})"
-                if int(self._db.execute(query, (other, *part)).fetchone()[0]) < len(part):
-                    return False
-        return True
+        query = "SELECT parent FROM item_parents WHERE kind = ? AND parent IN"
+        return all(
+            len(self._db.rows_in(query, parents, first=(other,))) == len(set(parents))
+            for other, parents in given.needs.items()
+        )
 
     def _put(self, kind: str, parent: str, rows: Sequence[_Row], *, replace: bool) -> Written:
         before = self._before(kind, parent, None if replace else [row.key for row in rows])
@@ -268,74 +231,53 @@ class ItemWrites(Items):
             if _parts(stored) != _parts(row.stored):
                 self._db.execute("DELETE FROM item_vectors WHERE item_no = ?", (item_no,))
         numbered = list(enumerate(added, start=first + len(changed)))
-        self._db.executemany(
-            f"INSERT INTO items (item_no, kind, parent, key, seq, {columns})"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [(number, kind, parent, row.key, number, *row.measured) for number, row in numbered],
-        )
+        new = [(number, kind, parent, row.key, number, *row.measured) for number, row in numbered]
+        self._db.put_rows("items", f"item_no, kind, parent, key, seq, {columns}", new)
         self._db.words.write("item_words", [(number, row.analysed.signed(kind)) for number, row in numbered])
         return Written(len(added), len(changed), len(wanted) - len(added) - len(changed), removed, len(held))
 
     def _before(self, kind: str, parent: str, keys: Sequence[str] | None) -> dict[str, tuple[int, tuple[Any, ...]]]:
         """Read a parent's items, all or those of some keys: key → number and columns `_STORED`."""
-        query = f"SELECT item_no, key, {_STORED} FROM items"
-        if keys is None:
-            rows = self._db.execute(f"{query} WHERE kind = ? AND parent = ?", (kind, parent)).fetchall()
-        else:
-            rows = [
-                row
-                for part in batched(keys)
-                for row in self._db.execute(
-                    f"{query} WHERE kind = ? AND parent = ? AND key IN ({placeholders(part)})", (kind, parent, *part)
-                )
-            ]
+        query, of = f"SELECT item_no, key, {_STORED} FROM items WHERE kind = ? AND parent = ?", (kind, parent)
+        rows = self._db.execute(query, of) if keys is None else self._db.rows_in(f"{query} AND key IN", keys, first=of)
         return {str(key): (int(number), tuple(stored)) for number, key, *stored in rows}
 
     def _held_elsewhere(self, kind: str, parent: str, keys: Sequence[str]) -> set[str]:
         """Those of these keys under which another parent has an item: it stays there."""
-        found: set[str] = set()
-        for part in batched(keys):
-            query = f"SELECT key FROM items WHERE kind = ? AND parent <> ? AND key IN ({placeholders(part)})"
-            found.update(str(row[0]) for row in self._db.execute(query, (kind, parent, *part)))
-        return found
+        query = "SELECT key FROM items WHERE kind = ? AND parent <> ? AND key IN"
+        return {str(row[0]) for row in self._db.rows_in(query, keys, first=(kind, parent))}
 
     def remove_numbers(self, numbers: Sequence[int], *, labels: bool = True) -> int:
         """Items with their words, vectors and, unless they are to stay, labels; part of the caller's transaction."""
         self._db.words.forget("item_words", numbers)
-        for part in batched(numbers):
-            query = f"SELECT kind, parent, key FROM items WHERE item_no IN ({placeholders(part)})"
-            rows = self._db.execute(query, tuple(part)).fetchall()
+        rows = self._db.rows_in("SELECT kind, parent, key FROM items WHERE item_no IN", numbers)
+        if rows:
             self._db.packages.leave(owners_of_items(rows))
-            if labels:
-                self._db.labels.leave_targets([("", f"{kind}:{key}") for kind, _, key in rows])
-            self._db.execute(f"DELETE FROM items WHERE item_no IN ({placeholders(part)})", tuple(part))
+        if labels:
+            self._db.labels.leave_targets([("", f"{kind}:{key}") for kind, _, key in rows])
+        self._db.rows_in("DELETE FROM items WHERE item_no IN", numbers)
         return len(numbers)
 
-    def _transaction(self, *, short: bool, erase: bool = False) -> AbstractContextManager[Writer]:
-        return self._db.short_write(erase=erase) if short else self._db.transaction()
+    def _transaction(self, *, short: bool) -> AbstractContextManager[Writer]:
+        return self._db.short_write() if short else self._db.transaction()
 
     def remove_experiences(self, ids: Sequence[str]) -> tuple[list[str], list[str]]:
         """The experiences that were there, and the values that went with them. A short write; what goes is overwritten
-        in the file."""
+        in the file: also what full-text search still holds of it, and the log, where all of it stands."""
         with self._db.short_write(erase=True) as connection:
             gone, values = connection.items.drop_experiences(ids)
+        left, first = bool(gone), True
+        while left:
+            with self._db.short_write(erase=True) as connection:
+                left, first = connection.item_words.merge_some(first=first), False
         if gone:
-            self._erase()
+            self._db.shrink_log()
         return gone, values
 
     def drop_experiences(self, ids: Sequence[str]) -> tuple[list[str], list[str]]:
         """The same as part of the caller's transaction."""
         gone, _ = self._remove_parents("experience", ids)
         return gone, self.drop_from_values(set(gone)) if gone else []
-
-    def _erase(self) -> None:
-        """What full-text search still holds of them on disk, in many short writes; and the log, where all of it
-        stands."""
-        left, first = True, True
-        while left:
-            with self._db.short_write(erase=True) as connection:
-                left, first = connection.item_words.merge_some(first=first), False
-        self._db.shrink_log()
 
     def drop_from_values(self, gone: Collection[str]) -> list[str]:
         """Values that quote one of these go, and those that are left with few members; the others become smaller. The
@@ -363,6 +305,6 @@ class ItemWrites(Items):
 
     def values_of_nobody(self) -> list[int]:
         """The numbers of values that quote an experience which is not there."""
-        there = {str(row[0]) for row in self._db.execute("SELECT parent FROM item_parents WHERE kind = 'experience'")}
+        there = set(self._db.column("SELECT parent FROM item_parents WHERE kind = 'experience'"))
         rows = self._db.execute("SELECT item_no, metadata FROM items WHERE kind = 'value'").fetchall()
         return [int(number) for number, written in rows if _quoted(written) not in there]

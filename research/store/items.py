@@ -152,8 +152,7 @@ class Items(Repository):
 
     def changed_after(self, kind: str, seq: int) -> list[int]:
         """The numbers of those that came or changed after this."""
-        rows = self._db.execute("SELECT item_no FROM items WHERE kind = ? AND seq > ?", (kind, seq))
-        return [int(row[0]) for row in rows]
+        return self._db.column("SELECT item_no FROM items WHERE kind = ? AND seq > ?", (kind, seq))
 
     def mean_length(self) -> float:
         """Words an item of any kind has."""
@@ -235,26 +234,25 @@ class Items(Repository):
         """How many things of a kind were read."""
         if below:
             return len(self.parents(kind, below=below))
-        row = self._db.execute("SELECT COUNT(*) FROM item_parents WHERE kind = ?", (kind,)).fetchone()
-        return int(row[0])
+        return int(self._db.value("SELECT COUNT(*) FROM item_parents WHERE kind = ?", (kind,)))
 
     def count_without_vectors(self) -> int:
         """Items that no encoder has seen yet."""
-        row = self._db.execute(
-            "SELECT COUNT(*) FROM items LEFT JOIN item_vectors v ON v.item_no = items.item_no AND v.part = 0"
-            " WHERE v.item_no IS NULL"
-        ).fetchone()
-        return int(row[0])
+        return int(
+            self._db.value(
+                "SELECT COUNT(*) FROM items LEFT JOIN item_vectors v ON v.item_no = items.item_no AND v.part = 0"
+                " WHERE v.item_no IS NULL"
+            )
+        )
 
     def without_vectors(self, kind: str, encoder: str) -> list[int]:
         """What this encoder has not seen yet, in order."""
-        rows = self._db.execute(
+        return self._db.column(
             "SELECT items.item_no FROM items"
             " LEFT JOIN item_vectors v ON v.item_no = items.item_no AND v.part = 0 AND v.encoder = ?"
             " WHERE items.kind = ? AND v.item_no IS NULL ORDER BY items.item_no",
             (encoder, kind),
         )
-        return [int(row[0]) for row in rows]
 
     def pending(self, numbers: Sequence[int]) -> list[PendingItem]:
         """What is to be embedded of these, in order; those that are gone are left out."""
@@ -289,8 +287,7 @@ class Items(Repository):
         yield from self._db.rows_in("SELECT item_no, kind, title, text, words FROM items WHERE item_no IN", numbers)
 
     def keys_of(self, kind: str, parent: str) -> list[str]:
-        rows = self._db.execute("SELECT key FROM items WHERE kind = ? AND parent = ?", (kind, parent))
-        return [str(row[0]) for row in rows]
+        return self._db.column("SELECT key FROM items WHERE kind = ? AND parent = ?", (kind, parent))
 
     def count_by_parent(self, kind: str) -> dict[str, int]:
         """Parent → how many items it has; also those that have none."""

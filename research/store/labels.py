@@ -68,7 +68,7 @@ class Labels(Repository):
         """How many of them there were."""
         with self._db.short_write() as connection:
             query = f"SELECT COUNT(*) FROM labels WHERE tenant = ? AND target = ? AND name IN ({placeholders(names)})"
-            found = int(connection.execute(query, (tenant, target, *names)).fetchone()[0])
+            found = int(connection.value(query, (tenant, target, *names)))
             connection.executemany(
                 "DELETE FROM labels WHERE tenant = ? AND target = ? AND name = ?",
                 [(tenant, target, name) for name in names],
@@ -193,8 +193,7 @@ class Labels(Repository):
             connection.labels.content_changed()
 
     def tags(self, doc_id: str) -> list[str]:
-        rows = self._db.execute("SELECT tag FROM tags WHERE doc_id = ? ORDER BY tag", (doc_id,))
-        return [str(row[0]) for row in rows]
+        return self._db.column("SELECT tag FROM tags WHERE doc_id = ? ORDER BY tag", (doc_id,))
 
     def all_tags(self) -> dict[str, list[str]]:
         """tag → the documents that have it, both in order."""

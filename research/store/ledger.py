@@ -99,8 +99,7 @@ class Ledger(Repository):
         return found
 
     def count_pending(self) -> int:
-        row = self._db.execute(f"SELECT COUNT(*) FROM ({PENDING_CHUNKS}) AS pending", (STAGE_VECTORS,)).fetchone()
-        return int(row[0])
+        return int(self._db.value(f"SELECT COUNT(*) FROM ({PENDING_CHUNKS}) AS pending", (STAGE_VECTORS,)))
 
     def close(self) -> None:
         """Strike off every document whose chunks all have vectors."""
@@ -113,17 +112,17 @@ class Ledger(Repository):
 
     def pages_for_ocr(self, doc_id: str) -> list[int]:
         query = "SELECT page FROM pages WHERE doc_id = ? AND needs_ocr = 1 ORDER BY page"
-        rows = self._db.execute(query, (doc_id,))
-        return [int(row[0]) for row in rows]
+        return self._db.column(query, (doc_id,))
 
     def count_for_ocr(self) -> int:
         """Pages that wait for OCR, looked for in the documents of the ledger: all pages would be the whole index
         read."""
-        row = self._db.execute(
-            "SELECT COUNT(*) FROM pages WHERE needs_ocr = 1 AND doc_id IN (SELECT doc_id FROM ledger WHERE stage = ?)",
-            (STAGE_OCR,),
-        ).fetchone()
-        return int(row[0])
+        return int(
+            self._db.value(
+                "SELECT COUNT(*) FROM pages WHERE needs_ocr = 1 AND doc_id IN (SELECT doc_id FROM ledger WHERE stage = ?)",
+                (STAGE_OCR,),
+            )
+        )
 
     def ask_for_images(self) -> None:
         """Put every document without a single image on the ledger, unless all of its pages were given up."""
@@ -213,7 +212,7 @@ class Ledger(Repository):
     def count_unnoted(self) -> int:
         """Pages that were skipped without being noted as given up: nobody would try them again."""
         query = f"SELECT COUNT(*) FROM ({_NAMELESS}) AS nameless"
-        return int(self._db.execute(query, (PAGE_GIVEN_UP,)).fetchone()[0])
+        return int(self._db.value(query, (PAGE_GIVEN_UP,)))
 
     def note_unnoted(self) -> None:
         with self._db.transaction() as connection:

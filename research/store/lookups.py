@@ -142,12 +142,11 @@ class Lookups(Repository):
 
     def documents_with(self, word: str, *, most: int) -> list[str]:
         """Documents that have a word on their pages; `most` are enough."""
-        rows = self._db.execute(
+        return self._db.column(
             "SELECT DISTINCT doc_id FROM page_words JOIN pages ON page_id = page_words.rowid"
             " WHERE page_words MATCH ? LIMIT ?",
             (quote(word), most),
         )
-        return [str(row[0]) for row in rows]
 
     def pages_with_phrase(self, phrase: str, limit: int) -> list[tuple[str, int, str]]:
         """(doc_id, page, markdown) of pages, of whatever document, that have the words of a phrase in a row."""

@@ -11,18 +11,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from research.memories import Memory, Within
 from research.store.analyzer import analyze
-from research.store.reader import (
-    Repository,
-    batched,
-    placeholders,
-    unpack_vectors,
-)
+from research.store.reader import Repository, batched, placeholders, unpack_vectors
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,9 +25,15 @@ if TYPE_CHECKING:
 
 
 _VALUES = 10  # a memory, as `batched` counts them: so many are not read before the first is needed
+# In the order of `Memory`'s fields, but for what is looked up besides.
+_FIELDS = (
+    "id text type category importance tags namespace session persona speaker metadata created_at told_at last_used_at"
+    " expires_at key helped not_helped joined_to superseded_by"
+).split()
 _COLUMNS = (
     "m.memory_no, m.id, m.text, m.type, m.category, m.importance, m.tags, m.namespace, m.session, m.persona, m.speaker,"
-    " m.metadata, m.created_at, m.told_at, m.used_at, m.expires_at, m.key, m.helped, m.not_helped, j.id, n.id"
+    " m.metadata, m.created_at, m.told_at, m.used_at, m.expires_at, m.key, m.helped, m.not_helped,"
+    " COALESCE(j.id, ''), COALESCE(n.id, '')"
 )
 _TABLES = (
     "memories m LEFT JOIN memories j ON j.tenant = m.tenant AND j.memory_no = m.joined_to"
@@ -85,32 +86,10 @@ def _where(within: Within) -> tuple[str, list[Any]]:
     return "".join(f" AND {text}" for text, _ in parts), [value for _, values in parts for value in values]
 
 
-def _memory(tenant: str, row: Sequence[Any]) -> Memory:
-    (_, name, text, kind, category, importance, tags, namespace, session, persona, speaker, metadata, created, told,
-     used, expires, key, helped, not_helped, joined_to, superseded_by) = row  # fmt: skip
-    return Memory(
-        id=name,
-        text=text,
-        tenant=tenant,
-        type=kind,
-        category=category,
-        importance=float(importance),
-        tags=tuple(json.loads(tags)),
-        namespace=namespace,
-        session=session,
-        persona=persona,
-        speaker=speaker,
-        metadata=json.loads(metadata),
-        created_at=created,
-        told_at=told,
-        last_used_at=used,
-        expires_at=expires,
-        key=key,
-        joined_to=joined_to or "",
-        superseded_by=superseded_by or "",
-        helped=int(helped),
-        not_helped=int(not_helped),
-    )
+def _memory(tenant: str, row: Sequence[Any], also: tuple[str, ...]) -> Memory:
+    fields = dict(zip(_FIELDS, tuple(row)[1:], strict=True))
+    fields |= {"tags": tuple(json.loads(fields["tags"])), "metadata": json.loads(fields["metadata"])}
+    return Memory(**fields, tenant=tenant, also=also)
 
 
 _A_BATCH = 1000
@@ -166,17 +145,14 @@ class Memories(Repository):
     def get(self, tenant: str, numbers: Sequence[int]) -> dict[int, Memory]:
         """By their numbers, with the ids that are joined to them."""
         query = f"SELECT {_COLUMNS} FROM {_TABLES} WHERE m.tenant = ? AND m.memory_no IN"
-        found = {int(row[0]): _memory(tenant, row) for row in self._db.rows_in(query, numbers, first=(tenant,))}
-        also = self._joined(tenant, list(found))
-        return {
-            number: replace(memory, also=also[number]) if number in also else memory for number, memory in found.items()
-        }
+        rows = self._db.rows_in(query, numbers, first=(tenant,))
+        also = self._joined(tenant, [row[0] for row in rows])
+        return {int(row[0]): _memory(tenant, row, tuple(also.get(row[0], ()))) for row in rows}
 
     def numbers(self, tenant: str, ids: Iterable[str]) -> dict[str, int]:
         """id → number, for those there are."""
         query = "SELECT id, memory_no FROM memories WHERE tenant = ? AND id IN"
-        rows = self._db.rows_in(query, list(dict.fromkeys(ids)), first=(tenant,))
-        return {str(memory_id): int(number) for memory_id, number in rows}
+        return {str(name): int(number) for name, number in self._db.rows_in(query, ids, first=(tenant,))}
 
     def select(
         self, tenant: str, within: Within, *, now: str = "", limit: int | None = None, newest: bool = True
@@ -187,7 +163,7 @@ class Memories(Repository):
             where, values = f"{where} AND (expires_at = '' OR expires_at > ?)", [*values, now]
         order = "DESC" if newest else "ASC"
         query = f"SELECT memory_no FROM memories WHERE tenant = ?{where} ORDER BY created_at {order}, memory_no {order}"
-        numbers = [int(row[0]) for row in self._db.execute(query, (tenant, *values))]
+        numbers = self._db.column(query, (tenant, *values))
         yield from islice(self._with_tags(tenant, numbers, within.tags), limit)
 
     def _with_tags(self, tenant: str, numbers: list[int], tags: tuple[str, ...]) -> Iterator[Memory]:
@@ -207,7 +183,7 @@ class Memories(Repository):
 
     def tenants(self) -> list[str]:
         """Everyone something is remembered for."""
-        return [str(row[0]) for row in self._db.execute("SELECT tenant FROM memory_tenants ORDER BY tenant")]
+        return self._db.column("SELECT tenant FROM memory_tenants ORDER BY tenant")
 
     def count(self) -> tuple[int, int]:
         """How many there are, and how many of them no encoder has seen yet."""
@@ -216,16 +192,12 @@ class Memories(Repository):
         ).fetchone()
         return int(row[0]), max(0, int(row[1]) - int(row[2]))
 
-    def _joined(self, tenant: str, numbers: list[int]) -> dict[int, tuple[str, ...]]:
+    def _joined(self, tenant: str, numbers: list[int]) -> dict[int, list[str]]:
         found: dict[int, list[str]] = {}
-        for part in batched(numbers):
-            query = (
-                f"SELECT joined_to, id FROM memories WHERE tenant = ? AND joined_to IN ({placeholders(part)})"
-                " ORDER BY joined_to, memory_no"
-            )
-            for number, name in self._db.execute(query, (tenant, *part)):
-                found.setdefault(int(number), []).append(str(name))
-        return {number: tuple(names) for number, names in found.items()}
+        query = "SELECT joined_to, id FROM memories WHERE tenant = ? AND joined_to IN"
+        for number, name in self._db.rows_in(query, numbers, "ORDER BY joined_to, memory_no", first=(tenant,)):
+            found.setdefault(int(number), []).append(str(name))
+        return found
 
     def write_words(self, tenant: str, memory_no: int, body: str) -> None:
         """Part of the caller's transaction, as is the next."""
@@ -240,7 +212,7 @@ class Memories(Repository):
 
     def outdated_words(self) -> Iterator[tuple[str, int, str | None]]:
         """(tenant, memory_no, words) of whatever has other words than its text says; None: it should have none."""
-        tenants = [str(row[0]) for row in self._db.execute("SELECT tenant FROM memory_tenants ORDER BY tenant")]
+        tenants = self._db.column("SELECT tenant FROM memory_tenants ORDER BY tenant")
         for tenant in tenants:
             last = 0
             while rows := self._spoken_after(tenant, last):

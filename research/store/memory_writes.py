@@ -176,8 +176,7 @@ class MemoryWrites(Memories):
     def _next_seq(self, tenant: str) -> int:
         """The number of one more change."""
         self._db.execute("UPDATE memory_tenants SET last_seq = last_seq + 1 WHERE tenant = ?", (tenant,))
-        row = self._db.execute("SELECT last_seq FROM memory_tenants WHERE tenant = ?", (tenant,)).fetchone()
-        return int(row[0])
+        return int(self._db.value("SELECT last_seq FROM memory_tenants WHERE tenant = ?", (tenant,)))
 
     def _supersede(self, tenant: str, replaced: str, number: int) -> None:
         """Mark a memory, by its id, as said anew by another. Raises UsageError if there is none."""
@@ -256,19 +255,17 @@ class MemoryWrites(Memories):
     def chosen(self, tenant: str, within: Within, limit: int) -> list[int]:
         """The numbers of those of a session or, if it names none, of all; joined ones first, for they hold nobody."""
         among, values = ("", []) if within.session is None else (" AND session = ?", [within.session])
-        rows = self._db.execute(
+        return self._db.column(
             f"SELECT memory_no FROM memories WHERE tenant = ?{among}"
             " ORDER BY CASE WHEN joined_to IS NULL THEN 1 ELSE 0 END, memory_no LIMIT ?",
             (tenant, *values, limit),
         )
-        return [int(row[0]) for row in rows]
 
     def expired(self, tenant: str, now: str, limit: int) -> list[int]:
-        rows = self._db.execute(
+        return self._db.column(
             "SELECT memory_no FROM memories WHERE tenant = ? AND expires_at <> '' AND expires_at <= ? LIMIT ?",
             (tenant, now, limit),
         )
-        return [int(row[0]) for row in rows]
 
     def summaries(self, tenant: str, numbers: Sequence[int]) -> list[int]:
         """What was made from these memories, and what was made from that."""

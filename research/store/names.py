@@ -405,11 +405,10 @@ class Names(Repository):
 
     def _former_ids(self, beginning: str) -> list[str]:
         """The documents that former ids with this beginning (hex digits) mean now."""
-        rows = self._db.execute(
+        return self._db.column(
             "SELECT DISTINCT doc_id FROM former_ids WHERE former_id >= ? AND former_id < ? ORDER BY doc_id",
             (beginning, f"{beginning}g"),
         )
-        return [str(row[0]) for row in rows]
 
     def scope(self, filters: Sequence[Filters], folder: str = "") -> Scope:
         """What all of these leave; only the first has pages. Raises NothingFoundError, and names the filter, where that

@@ -178,15 +178,14 @@ class Packages(Repository):
 
     def lost_documents(self) -> list[str]:
         """Documents that packages hold text of and that are gone, which no run of ours leaves behind."""
-        rows = self._db.execute(
+        return self._db.column(
             "SELECT DISTINCT owner FROM package_sources s WHERE substr(owner, 1, 5) = 'page:'"
             " AND NOT EXISTS (SELECT 1 FROM documents d WHERE d.doc_id = substr(s.owner, 6)) ORDER BY owner"
         )
-        return [str(row[0]) for row in rows]
 
     def left(self) -> list[str]:
         """Packages of which something is gone: caches outside of the catalog still hold them, until `forget_left`."""
-        return [str(row[0]) for row in self._db.execute("SELECT package_id FROM packages WHERE revision = ''")]
+        return self._db.column("SELECT package_id FROM packages WHERE revision = ''")
 
     def forget_left(self, package_ids: Sequence[str]) -> None:
         """They are gone from every cache."""
@@ -227,10 +226,9 @@ class Packages(Repository):
     def expired_ids(self, now: str) -> list[str]:
         """Those whose time is over, or that were put later than now: the clock was set back, and tells nothing of
         them."""
-        rows = self._db.execute(
+        return self._db.column(
             "SELECT package_id FROM package_cache WHERE expires_at <= ? OR put_at > ? ORDER BY package_id", (now, now)
         )
-        return [str(row[0]) for row in rows]
 
     def remove_cached(self, package_ids: Sequence[str]) -> None:
         for part in batched(list(package_ids)):

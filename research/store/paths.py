@@ -317,11 +317,7 @@ def write_lock(paths: IndexPaths, *, wait: float = 0.0) -> Iterator[None]:
     except Timeout as error:
         pid = holder(path)
         who = f"process {pid}" if pid else "another process"
-        raise BusyError(
-            f"{who} is writing this index",
-            pid=pid,
-            hint="wait for it to finish, or add --wait",
-        ) from error
+        raise BusyError(f"{who} is writing this index", pid=pid, hint="wait for it to finish, or add --wait") from error
     except OSError as error:
         raise unusable("cannot lock the index", error) from error
     pid_file = _pid_file(path)

@@ -125,20 +125,32 @@ class Reader:
     def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> Rows:
         raise NotImplementedError
 
+    def value(self, sql: str, parameters: Sequence[Any] = (), /) -> Any:
+        """The first value of the first row; None without one."""
+        row = self.execute(sql, parameters).fetchone()
+        return None if row is None else row[0]
+
+    def column(self, sql: str, parameters: Sequence[Any] = (), /) -> list[Any]:
+        """The first value of every row."""
+        return [row[0] for row in self.execute(sql, parameters)]
+
     def meta(self, key: str, default: str = "") -> str:
         """A value that the catalog keeps of itself."""
-        row = self.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-        return default if row is None else str(row[0])
+        found = self.value("SELECT value FROM meta WHERE key = ?", (key,))
+        return default if found is None else str(found)
 
     def count_cache(self) -> dict[object, Any]:
         """What was counted before, for as long as nobody writes."""
         return {}
 
-    def rows_in(self, query: str, values: Sequence[Any], then: str = "", *, first: Sequence[Any] = ()) -> Iterator[Any]:
-        """Run a query that ends in IN, with some of the values at a time, and give all rows; `then` follows the values.
-        `first`: what the query has before them."""
-        for part in batched(values):
-            yield from self.execute(f"{query} ({placeholders(part)}) {then}", (*first, *part)).fetchall()
+    def rows_in(self, query: str, values: Iterable[Any], then: str = "", *, first: Sequence[Any] = ()) -> list[Any]:
+        """Run a statement that ends in IN, with some of the values at a time and each once, and return all rows; `then`
+        follows the values. `first`: what the statement has before them."""
+        return [
+            row
+            for part in batched(list(dict.fromkeys(values)))
+            for row in self.execute(f"{query} ({placeholders(part)}) {then}", (*first, *part)).fetchall()
+        ]
 
 
 class Writer(Reader):
@@ -196,14 +208,13 @@ class Writer(Reader):
         whoever reads "all after the last I know" would miss them.
         """
         key = f"{table}_seq"
-        row = self.execute(
+        last = self.value(
             "SELECT MAX(n) FROM (SELECT CAST(value AS BIGINT) AS n FROM meta WHERE key = ?"
             f" UNION ALL SELECT MAX(seq) AS n FROM {table}) AS given",
             (key,),
-        ).fetchone()
-        last = int(row[0] or 0)
-        self.write_meta({key: str(last + count)})
-        return last + 1
+        )
+        self.write_meta({key: str((last or 0) + count)})
+        return (last or 0) + 1
 
 
 class Repository:

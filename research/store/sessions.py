@@ -27,9 +27,9 @@ class Sessions(Repository):
     def add(self, tenant: str, session: str, turn: AskedTurn) -> int:
         """Its number in the session. Pages of documents that are gone meanwhile are left out."""
         number = 1 + int(
-            self._db.execute(
+            self._db.value(
                 "SELECT COALESCE(MAX(turn_no), 0) FROM turns WHERE tenant = ? AND session = ?", (tenant, session)
-            ).fetchone()[0]
+            )
         )
         texts = [text[:LONGEST_TEXT] for text in (turn.question, turn.searched, turn.answer)]
         row = (tenant, session, number, turn.asked_at, turn.model, *texts)
@@ -117,11 +117,10 @@ class Sessions(Repository):
 
     def lost_documents(self) -> list[str]:
         """Ids that turns cite and that mean no document, which no run of ours leaves behind."""
-        rows = self._db.execute(
+        return self._db.column(
             "SELECT DISTINCT doc_id FROM turn_sources s"
             " WHERE NOT EXISTS (SELECT 1 FROM documents d WHERE d.doc_id = s.doc_id) ORDER BY doc_id"
         )
-        return [str(row[0]) for row in rows]
 
     def _sources(self, tenant: str, session: str, first: int) -> dict[int, list[CitedPage]]:
         rows = self._db.execute(

@@ -7,19 +7,13 @@ from __future__ import annotations
 import json
 import uuid
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from research.records import Box, FailedPage, Line, Region
 from research.store.ledger import STAGE_VECTORS, STAGE_VISUAL
-from research.store.reader import (
-    REVISION,
-    Repository,
-    batched,
-    pack_vectors,
-    unpack_vectors,
-)
+from research.store.reader import REVISION, Repository, batched, pack_vectors, unpack_vectors
 from research.text import embedding_text
 
 if TYPE_CHECKING:
@@ -149,7 +143,7 @@ class Chunks(_Vectors):
                 yield PendingChunk(chunk_id, embedding_text(context, body))
 
     def count(self) -> int:
-        return int(self._db.execute("SELECT COUNT(*) FROM chunks").fetchone()[0])
+        return int(self._db.value("SELECT COUNT(*) FROM chunks"))
 
     def count_embedded(self, chunk_ids: Sequence[int]) -> int:
         """How many of these chunks are in the reader, with their vectors."""
@@ -157,7 +151,7 @@ class Chunks(_Vectors):
 
     def longest(self) -> int:
         """Tokens of the longest chunk; 0 in an empty index."""
-        return int(self._db.execute("SELECT COALESCE(MAX(tokens), 0) FROM chunks").fetchone()[0])
+        return int(self._db.value("SELECT COALESCE(MAX(tokens), 0) FROM chunks"))
 
     def write(self, chunk_ids: Sequence[int], vectors: NDArray[np.float32]) -> None:
         """Store a batch, (n, dim)."""
@@ -340,10 +334,9 @@ class Visual(_Vectors):
 
     def pages_with_new_lines(self) -> list[int]:
         """Pages whose lines have no vectors yet."""
-        rows = self._db.execute(
+        return self._db.column(
             "SELECT page_id FROM page_lines LEFT JOIN page_vectors USING (page_id) WHERE seq IS NULL ORDER BY page_id"
         )
-        return [int(row[0]) for row in rows]
 
     def unseen_images(self) -> list[PageImage]:
         """Drawn pages without vectors, document by document."""
@@ -389,10 +382,11 @@ class Visual(_Vectors):
         """Pages that a visual model has not looked at; none where `regions` or nothing is in use."""
         if self.side().kind != "model":
             return 0
-        row = self._db.execute(
-            "SELECT COUNT(*) FROM pages LEFT JOIN page_vectors USING (page_id) WHERE COALESCE(length(first), 0) = 0"
-        ).fetchone()
-        return int(row[0])
+        return int(
+            self._db.value(
+                "SELECT COUNT(*) FROM pages LEFT JOIN page_vectors USING (page_id) WHERE COALESCE(length(first), 0) = 0"
+            )
+        )
 
     def vectors(self, page_ids: Sequence[int] | None = None) -> Iterator[tuple[int, bytes]]:
         """page_id and packed vectors, of these pages or of all."""
@@ -425,7 +419,7 @@ class Visual(_Vectors):
     def _column(self, name: str, page_ids: Sequence[int] | None) -> Iterator[tuple[int, bytes]]:
         query = f"SELECT page_id, {name} FROM page_vectors"
         if page_ids is None:
-            rows = iter(self._db.execute(f"{query} ORDER BY page_id"))
+            rows: Iterable[Any] = self._db.execute(f"{query} ORDER BY page_id")
         else:
             rows = self._db.rows_in(f"{query} WHERE page_id IN", page_ids, "ORDER BY page_id")
         yield from ((int(row[0]), row[1]) for row in rows)

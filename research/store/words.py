@@ -154,11 +154,7 @@ class PageSearch(Repository):
         return set(self._best(_any(present), limit))
 
     def score(
-        self,
-        terms: Sequence[Term],
-        page_ids: Sequence[int],
-        floors: Floors | None = None,
-        known: ByWord | None = None,
+        self, terms: Sequence[Term], page_ids: Sequence[int], floors: Floors | None = None, known: ByWord | None = None
     ) -> dict[int, float]:
         """page_id → BM25 of the words with the weights of `terms`; at most the sum of their idf. `known` is read and
         added to: a word that was scored on these pages is not looked for again."""
@@ -242,10 +238,9 @@ class PageSearch(Repository):
 
     def name_stems(self, first: str) -> list[str]:
         """The words of file names and titles that begin with a letter, as stems."""
-        rows = self._db.execute(
+        return self._db.column(
             "SELECT DISTINCT word FROM name_words WHERE word >= ? AND word < ?", (first, chr(ord(first) + 1))
         )
-        return [str(row[0]) for row in rows]
 
     def written_names(self, stem: str, *, documents: int) -> set[str]:
         """A word of file names and titles as some of these write it."""
@@ -451,7 +446,7 @@ class ItemSearch(Repository):
         for start in range(0, len(present), _TERMS_A_STATEMENT):
             part = present[start : start + _TERMS_A_STATEMENT]
             looks = " UNION ALL ".join("SELECT rowid FROM item_words WHERE item_words MATCH ?" for _ in part)
-            found += [int(row[0]) for row in self._db.execute(looks, part)]
+            found += self._db.column(looks, part)
         return found
 
     def merge_some(self, *, first: bool) -> bool:
@@ -463,4 +458,4 @@ class ItemSearch(Repository):
         return self._changes() - before >= 2
 
     def _changes(self) -> int:
-        return int(self._db.execute("SELECT total_changes()").fetchone()[0])
+        return int(self._db.value("SELECT total_changes()"))

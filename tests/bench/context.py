@@ -89,7 +89,7 @@ def filled(root: Path, items: int = ITEMS) -> Path:
         for kind, make in (("code", _code), ("commit", _commit), ("value", _value)):
             for start in range(0, items, _A_PART):
                 made = [make(words, number) for number in range(start, start + _A_PART)]
-                catalog.items.add(kind, f"/made/{kind}", "1", made)
+                catalog.items.put(kind, f"/made/{kind}", "1", made, replace=False)
         _write_vectors(catalog)
     (root / "filled").touch()
     line("filling", f"{time.perf_counter() - started:.0f} s")

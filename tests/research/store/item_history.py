@@ -24,7 +24,7 @@ def code(catalog: Any) -> object:
     catalog.items.write_vectors("made-up", numbers, vectors)
     again = [_item("/a.py#one", "one", line=3), _item("/a.py#two", "other words"), _item("/a.py#four", "four")]
     told += [catalog.items.put("code", "/a.py", "2", again), *_seen(catalog)]
-    told += [catalog.items.add("commit", "/repo", "1", [_item("abc", "fix"), _item("def", "break")])]
+    told += [catalog.items.put("commit", "/repo", "1", [_item("abc", "fix"), _item("def", "break")], replace=False)]
     told += [catalog.items.remove("commit", ["abc", "nobody"]), catalog.items.keys_of("commit", "/repo")]
     told += [catalog.items.remove_parents("code", ["/b.py"]), *_seen(catalog)]
     catalog.connection.execute("UPDATE item_vectors SET vector = ? WHERE item_no = 1", (b"short",))

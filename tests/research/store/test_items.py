@@ -85,7 +85,9 @@ def test_one_key_belongs_to_one_parent(making: Making) -> None:
 
 def test_some_items_come_and_go_alone(making: Making) -> None:
     making.catalog.items.put("commit", "/repo", "1", [item("a"), item("b")])
-    assert making.catalog.items.add("commit", "/repo", "2", [item("b", "new"), item("c")]) == Written(1, 1)
+    assert making.catalog.items.put("commit", "/repo", "2", [item("b", "new"), item("c")], replace=False) == Written(
+        1, 1
+    )
     assert making.catalog.items.remove("commit", ["a", "nobody"]) == 1
     assert _texts(making, "commit") == {"b": "new", "c": "c"}
     assert making.catalog.items.known_keys("commit", ["a", "b"]) == {"b"}
