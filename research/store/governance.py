@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass
 
-from research.store.reader import Repository
+from research.store.reader import Repository, grouped
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,24 +70,8 @@ class AuditRow:
     entry: str  # JSON
 
 
-def _row(row: Sequence[object]) -> AuditRow:
-    """As it stands there: what is no number of ours fits no hash either."""
-    seq, at, kind, tenant, principal, decision, denied, digest, entry = row
-    return AuditRow(
-        seq=seq if isinstance(seq, int) else -1,
-        at=str(at),
-        kind=str(kind),
-        tenant=str(tenant),
-        principal=str(principal),
-        decision=str(decision),
-        denied=denied if isinstance(denied, int) else -1,
-        hash=str(digest),
-        entry=str(entry),
-    )
-
-
 class Governance(Repository):
-    """TODO."""
+    """What a policy is told of things, in bulk."""
 
     def documents(self, ids: Iterable[str]) -> dict[str, GovernedDocument]:
         """Id (today's, lasting or former) → the document that it means now."""
@@ -105,7 +89,7 @@ class Governance(Repository):
 
     def _documents(self, doc_ids: Sequence[str]) -> list[GovernedDocument]:
         paths, tags, former = (
-            self._by_document(query, doc_ids)
+            grouped(self._db.rows_in(query, doc_ids, "ORDER BY 2"))
             for query in (
                 "SELECT doc_id, path FROM files WHERE doc_id IN",
                 "SELECT doc_id, tag FROM tags WHERE doc_id IN",
@@ -125,21 +109,13 @@ class Governance(Repository):
             for doc_id, file_id, path, num_pages in self._db.rows_in(query, doc_ids)
         ]
 
-    def _by_document(self, query: str, doc_ids: Sequence[str]) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {}
-        for doc_id, value in self._db.rows_in(query, doc_ids, "ORDER BY 2"):
-            found.setdefault(str(doc_id), []).append(str(value))
-        return found
-
     def items(self, kind: str, keys: Iterable[str]) -> dict[str, GovernedItem]:
         """Key → the item; or what items were read from, where the key is that."""
-        wanted, connection = list(dict.fromkeys(keys)), self._db
-        whole = connection.rows_in(
-            "SELECT parent FROM item_parents WHERE kind = ? AND parent IN", wanted, first=(kind,)
-        )
+        wanted = list(keys)
+        whole = self._db.rows_in("SELECT parent FROM item_parents WHERE kind = ? AND parent IN", wanted, first=(kind,))
         found = {str(parent): GovernedItem(str(parent)) for (parent,) in whole}
         query = "SELECT key, parent, metadata FROM items WHERE kind = ? AND key IN"
-        for key, parent, metadata in connection.rows_in(query, wanted, first=(kind,)):
+        for key, parent, metadata in self._db.rows_in(query, wanted, first=(kind,)):
             facts = json.loads(metadata) if kind in ("commit", "value") else {}
             quoted = [f"experience:{facts['experience']}"] if facts.get("experience") else []
             found[str(key)] = GovernedItem(
@@ -150,15 +126,13 @@ class Governance(Repository):
     def memories(self, tenant: str, ids: Iterable[str]) -> dict[str, GovernedMemory]:
         """By id, those of this tenant."""
         wanted = list(dict.fromkeys(ids))
-        made_from: dict[str, list[str]] = {}
-        for query in (
+        queries = (
             "SELECT m.id, s.source_id FROM memories m JOIN memory_sources s"
             " ON s.tenant = m.tenant AND s.memory_no = m.memory_no WHERE m.tenant = ? AND m.id IN",
             "SELECT m.id, j.id FROM memories m JOIN memories j"
             " ON j.tenant = m.tenant AND j.joined_to = m.memory_no WHERE m.tenant = ? AND m.id IN",
-        ):
-            for memory_id, other in self._db.rows_in(query, wanted, first=(tenant,)):
-                made_from.setdefault(str(memory_id), []).append(str(other))
+        )
+        made_from = grouped(row for query in queries for row in self._db.rows_in(query, wanted, first=(tenant,)))
         rows = self._db.rows_in("SELECT id, tags FROM memories WHERE tenant = ? AND id IN", wanted, first=(tenant,))
         return {
             str(memory_id): GovernedMemory(frozenset(json.loads(tags)), tuple(sorted(made_from.get(memory_id, ()))))
@@ -175,15 +149,12 @@ class Governance(Repository):
 
     def page_places(self) -> dict[str, list[tuple[int, int]]]:
         """doc_id → (page_id, page) of its pages, in order."""
-        found: dict[str, list[tuple[int, int]]] = {}
-        for page_id, doc_id, page in self._db.execute("SELECT page_id, doc_id, page FROM pages ORDER BY 2, 3"):
-            found.setdefault(str(doc_id), []).append((int(page_id), int(page)))
-        return found
+        rows = self._db.execute("SELECT page_id, doc_id, page FROM pages ORDER BY 2, 3")
+        return grouped((doc_id, (page_id, page)) for page_id, doc_id, page in rows)
 
     def item_places(self) -> list[tuple[int, str, str, str]]:
         """(item_no, kind, parent, key) of every item."""
-        rows = self._db.execute("SELECT item_no, kind, parent, key FROM items ORDER BY item_no")
-        return [(int(row[0]), str(row[1]), str(row[2]), str(row[3])) for row in rows]
+        return [tuple(row) for row in self._db.execute("SELECT item_no, kind, parent, key FROM items ORDER BY item_no")]
 
     def memory_numbers(self, tenant: str) -> dict[str, int]:
         """id → number of every memory of a tenant."""
@@ -192,12 +163,10 @@ class Governance(Repository):
 
     def summary_sources(self, tenant: str) -> list[tuple[str, str]]:
         """(id, id of what it was made from) of every summary of a tenant."""
-        rows = self._db.execute(
-            "SELECT m.id, s.source_id FROM memory_sources s JOIN memories m USING (tenant, memory_no)"
-            " WHERE s.tenant = ?",
-            (tenant,),
+        query = (
+            "SELECT m.id, s.source_id FROM memory_sources s JOIN memories m USING (tenant, memory_no) WHERE tenant = ?"
         )
-        return [(str(row[0]), str(row[1])) for row in rows]
+        return [tuple(row) for row in self._db.execute(query, (tenant,))]
 
     def file_refs(self) -> list[str]:
         """Of files that stand for themselves: in the graph, and those of which nothing could be read."""
@@ -208,11 +177,7 @@ class Governance(Repository):
     def ingested_around(self, path: str) -> tuple[str, ...]:
         """Every place that was ingested and holds this absolute path, the nearest first: the file itself, a folder of
         documents or code, the root of a tree of code, a repository."""
-        known, key = self._db.count_cache(), ("ingested around", path)
-        if key not in known:
-            known[key] = self._ingested_around(path)
-        found: tuple[str, ...] = known[key]
-        return found
+        return self._db.cached(("ingested around", path), lambda: self._ingested_around(path))
 
     def _ingested_around(self, path: str) -> tuple[str, ...]:
         roots = {
@@ -222,25 +187,23 @@ class Governance(Repository):
         for row in self._db.execute("SELECT parent FROM item_parents WHERE kind = 'commit'"):
             roots |= {str(row[0]), str(row[0]).removesuffix("/.git")}
         found = [folder for folder in _folders_above(path) if folder in roots or self._holds_files(folder)]
-        itself = self._db.execute("SELECT 1 FROM files WHERE path = ?", (path,)).fetchone()
-        return tuple(found) if itself is None else (path, *found)
+        itself = self._db.value("SELECT 1 FROM files WHERE path = ?", (path,))
+        return (path, *found) if itself else tuple(found)
 
     def _holds_files(self, folder: str) -> bool:
         """Whether files that lie directly in a folder were ingested."""
         inside = f"{folder.rstrip('/')}/"
         within = (inside, f"{inside[:-1]}0", len(inside) + 1, "%/%")  # "0" is what comes after "/"
-        for query in (
+        queries = (
             "SELECT 1 FROM files WHERE path >= ? AND path < ? AND substr(path, ?) NOT LIKE ? LIMIT 1",
             "SELECT 1 FROM item_parents WHERE kind = 'code' AND parent >= ? AND parent < ?"
             " AND substr(parent, ?) NOT LIKE ? LIMIT 1",
-        ):
-            if self._db.execute(query, within).fetchone() is not None:
-                return True
-        return False
+        )
+        return any(self._db.value(query, within) for query in queries)
 
 
 class Audit(Repository):
-    """TODO."""
+    """Rows of the audit: added, and replaced by a checkpoint once they are old; none is ever changed."""
 
     def add(self, rows: Sequence[AuditRow]) -> None:
         self._db.put_rows("audit", _COLUMNS, map(astuple, rows))
@@ -249,20 +212,18 @@ class Audit(Repository):
         self._db.execute("DELETE FROM audit WHERE seq <= ?", (seq,))
 
     def first(self) -> AuditRow | None:
-        return self._one(f"SELECT {_COLUMNS} FROM audit ORDER BY seq LIMIT 1")
+        return self._db.record(AuditRow, f"SELECT {_COLUMNS} FROM audit ORDER BY seq LIMIT 1")
 
     def last(self) -> AuditRow | None:
-        return self._one(f"SELECT {_COLUMNS} FROM audit ORDER BY seq DESC LIMIT 1")
+        return self._db.record(AuditRow, f"SELECT {_COLUMNS} FROM audit ORDER BY seq DESC LIMIT 1")
 
     def at(self, seq: int) -> AuditRow | None:
-        return self._one(f"SELECT {_COLUMNS} FROM audit WHERE seq = ?", (seq,))
+        return self._db.record(AuditRow, f"SELECT {_COLUMNS} FROM audit WHERE seq = ?", (seq,))
 
     def last_before(self, at: str) -> int:
         """The last of the rows at the beginning that are all older than this; 0 if there is none."""
-        row = self._db.execute(
-            "SELECT MAX(seq) FROM audit WHERE seq < COALESCE((SELECT MIN(seq) FROM audit WHERE at >= ?), ?)", (at, _ALL)
-        ).fetchone()
-        return int(row[0] or 0)
+        query = "SELECT MAX(seq) FROM audit WHERE seq < COALESCE((SELECT MIN(seq) FROM audit WHERE at >= ?), ?)"
+        return int(self._db.value(query, (at, _ALL)) or 0)
 
     def between(self, first: int = 0, last: int = _ALL) -> Iterator[AuditRow]:
         """In order, some at a time: there may be more of them than one wants to hold."""
@@ -271,7 +232,7 @@ class Audit(Repository):
                 f"SELECT {_COLUMNS} FROM audit WHERE seq >= ? AND seq <= ? ORDER BY seq LIMIT ?", (first, last, _BATCH)
             ).fetchall()
             for row in rows:
-                yield _row(row)
+                yield AuditRow(*row)
             if len(rows) < _BATCH:
                 return
             first = int(rows[-1][0]) + 1
@@ -286,17 +247,15 @@ class Audit(Repository):
         limit: int = 100,
     ) -> list[AuditRow]:
         """Those that fit, the newest first."""
-        rows = self._db.execute(
+        return self._db.records(
+            AuditRow,
             f"SELECT {_COLUMNS} FROM audit WHERE at >= ? AND denied >= ? AND (tenant = ? OR ? = 1)"
             " AND (principal = ? OR ? = 1) ORDER BY seq DESC LIMIT ?",
             (since, int(denied), tenant or "", int(tenant is None), principal or "", int(principal is None), limit),
         )
-        return [_row(row) for row in rows]
 
     def of_decision(self, decision: str) -> AuditRow | None:
         """The newest, should there be several: things may be looked at again under one decision."""
-        return self._one(f"SELECT {_COLUMNS} FROM audit WHERE decision = ? ORDER BY seq DESC LIMIT 1", (decision,))
-
-    def _one(self, sql: str, parameters: Sequence[object] = ()) -> AuditRow | None:
-        row = self._db.execute(sql, parameters).fetchone()
-        return None if row is None else _row(row)
+        return self._db.record(
+            AuditRow, f"SELECT {_COLUMNS} FROM audit WHERE decision = ? ORDER BY seq DESC LIMIT 1", (decision,)
+        )

@@ -127,7 +127,7 @@ _MENTIONED = (
 
 
 class Graph(Repository):
-    """TODO."""
+    """Nodes, edges, and the names by which things mention each other."""
 
     def find(self, refs: Iterable[str], tenant: str) -> dict[str, int]:
         """ref → number of those there are: everybody's, and of memories and sessions this tenant's. What stands for
@@ -147,7 +147,8 @@ class Graph(Repository):
         """The nodes that edges of these kinds lead to, in either direction, the nearest first; seeds have hop 0."""
         start = sorted(seeds)[:MOST_SEEDS]
         near = _near_edges("w", kinds)
-        rows = self._db.execute(
+        return self._db.records(
+            StoredNode,
             "WITH RECURSIVE walk (node_no, hop) AS ("
             f"SELECT s.node_no, 0 FROM nodes s WHERE s.node_no IN ({placeholders(start)})"
             " AND (s.tenant IS NULL OR s.tenant = ?)"
@@ -161,7 +162,6 @@ class Graph(Repository):
             " ORDER BY near.hop, n.node_no LIMIT ?",
             (*start, tenant, hops, *kinds, fan_out, *kinds, fan_out, tenant, most),
         )
-        return [StoredNode(*row) for row in rows]
 
     def between(
         self, nodes: Collection[int], among: Collection[int], *, kinds: Sequence[int], fan_out: int
@@ -216,7 +216,8 @@ class Graph(Repository):
                 " AND ref NOT LIKE 'session:%')"
                 " + (SELECT COUNT(*) FROM edges WHERE kind NOT BETWEEN 1 AND ?)"
                 " + (SELECT COUNT(*) FROM graphed_documents g JOIN documents d ON d.doc_id = g.doc_id"
-                " WHERE d.num_pages <> (SELECT COUNT(*) FROM nodes n WHERE n.doc_id = d.doc_id AND n.ref LIKE 'page:%'))",
+                " WHERE d.num_pages <> (SELECT COUNT(*) FROM nodes n WHERE n.doc_id = d.doc_id"
+                " AND n.ref LIKE 'page:%'))",
                 (max(KIND_NAMES),),
             )
         )
@@ -228,14 +229,14 @@ class Graph(Repository):
 
     def is_behind(self, rules: int) -> bool:
         """Whether there is something to do; remembered while nobody writes."""
-        known, key = self._db.count_cache(), ("graph behind", rules)
-        if key not in known:
-            known[key] = bool(
+        return self._db.cached(
+            ("graph behind", rules),
+            lambda: bool(
                 self.outdated_documents(rules, 1)
                 or self.items_after(self.items_done(rules), 1)
                 or self.tenants_behind(1)
-            )
-        return bool(known[key])
+            ),
+        )
 
     def outdated_documents(self, rules: int, limit: int) -> list[str]:
         return self._db.column(
@@ -294,11 +295,11 @@ class Graph(Repository):
 
     def memories_after(self, tenant: str, seq: int, limit: int) -> list[GraphedMemory]:
         """In the order of their changes."""
-        rows = self._db.execute(
+        return self._db.records(
+            GraphedMemory,
             "SELECT memory_no, seq, id, session FROM memories WHERE tenant = ? AND seq > ? ORDER BY seq LIMIT ?",
             (tenant, seq, limit),
         )
-        return [GraphedMemory(*row) for row in rows]
 
     def last_change(self, tenant: str) -> int:
         row = self._db.execute("SELECT last_seq FROM memory_tenants WHERE tenant = ?", (tenant,)).fetchone()
@@ -339,9 +340,7 @@ class Graph(Repository):
         self._db.execute("DELETE FROM edges WHERE target = ? AND kind = ?", (target, kind))
 
     def drop_edges_from(self, sources: Sequence[int], kind: int) -> None:
-        for part in batched(sources):
-            query = f"DELETE FROM edges WHERE kind = ? AND source IN ({placeholders(part)})"
-            self._db.execute(query, (kind, *part))
+        self._db.rows_in("DELETE FROM edges WHERE kind = ? AND source IN", sources, first=(kind,))
 
     def drop_document(self, doc_id: str) -> None:
         """All nodes of a document, with their edges and names. What others say of it is found again by its names."""
@@ -377,12 +376,9 @@ class Graph(Repository):
         changed: dict[int, None] = {}
         for node, given in names.items():
             wanted = set(given)
-            rows = self._db.execute("SELECT name FROM node_names WHERE node_no = ?", (node,))
-            before = {int(row[0]) for row in rows}
-            self._db.executemany(
-                "DELETE FROM node_names WHERE name = ? AND node_no = ?",
-                [(name, node) for name in sorted(before - wanted)],
-            )
+            before = set(self._db.column("SELECT name FROM node_names WHERE node_no = ?", (node,)))
+            query = "DELETE FROM node_names WHERE node_no = ? AND name IN"
+            self._db.rows_in(query, sorted(before - wanted), first=(node,))
             self._db.put_rows("node_names", "name, node_no", [(name, node) for name in sorted(wanted - before)])
             changed.update(dict.fromkeys(sorted(before ^ wanted)))
         for name in changed:
@@ -390,14 +386,14 @@ class Graph(Repository):
 
     def _resolve(self, name: int) -> None:
         """The edges of all who mention this name: made anew, since it has other holders than before."""
-        if self._db.execute("SELECT 1 FROM mentions WHERE name = ?", (name,)).fetchone() is None:
+        if self._db.value("SELECT 1 FROM mentions WHERE name = ?", (name,)) is None:
             return
         self._db.execute(
             "DELETE FROM edges WHERE name = ? AND source IN (SELECT m.node_no FROM mentions m WHERE m.name = ?)",
             (name, name),
         )
-        holders = self._db.execute("SELECT COUNT(*) FROM node_names WHERE name = ?", (name,)).fetchone()
-        if int(holders[0]) <= _MOST_COMPARED:
+        holders = self._db.value("SELECT COUNT(*) FROM node_names WHERE name = ?", (name,))
+        if int(holders) <= _MOST_COMPARED:
             self._put_mentioned(self._db.execute(f"{_MENTIONED} WHERE m.name = ?", (name,)).fetchall())
 
     def put_mentions(self, mentions: Mapping[int, Iterable[tuple[int, int]]]) -> None:

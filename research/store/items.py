@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from research.store.pages import batched, placeholders
+from research.store.pages import batched
 from research.store.reader import Repository, unpack_vectors
 
 if TYPE_CHECKING:
@@ -110,13 +110,13 @@ def parts_of(title: str, text: str, embedded: str) -> tuple[str, ...]:
     return tuple(parts) or (title,)
 
 
-def _item(row: Sequence[Any]) -> StoredItem:
+def _item(*row: Any) -> StoredItem:
     number, kind, parent, key, created_at, title, metadata, text = row
-    return StoredItem(int(number), kind, parent, key, created_at, title, text, json.loads(metadata))
+    return StoredItem(number, kind, parent, key, created_at, title, text, json.loads(metadata))
 
 
-def _parent(row: Sequence[Any]) -> ItemParent:
-    return ItemParent(str(row[0]), str(row[1]), str(row[2]), json.loads(row[3]))
+def _parent(parent: str, stamp: str, read_at: str, metadata: str) -> ItemParent:
+    return ItemParent(parent, stamp, read_at, json.loads(metadata))
 
 
 def fitting_parts(pending: Sequence[PendingItem], encoder: TextEncoder) -> tuple[list[str], list[int]]:
@@ -132,18 +132,15 @@ def fitting_parts(pending: Sequence[PendingItem], encoder: TextEncoder) -> tuple
 
 
 class Items(Repository):
-    """TODO."""
+    """Items, and what they were read from."""
 
     def state(self, kind: str) -> KindState:
         """Numbers only grow, so whatever came or went changes the last one or the count."""
-        known, key = self._db.count_cache(), ("items", kind)
-        if key not in known:
-            row = self._db.execute(
-                "SELECT COALESCE(MAX(seq), 0), COUNT(*) FROM items WHERE kind = ?", (kind,)
-            ).fetchone()
-            known[key] = KindState(self._db.meta("catalog_id"), int(row[0]), int(row[1]))
-        found: KindState = known[key]
-        return found
+        query = "SELECT COALESCE(MAX(seq), 0), COUNT(*) FROM items WHERE kind = ?"
+        catalog = self._db.meta("catalog_id")
+        return self._db.cached(
+            ("items", kind), lambda: KindState(catalog, *self._db.execute(query, (kind,)).fetchone())
+        )
 
     def measures(self, kind: str) -> list[tuple[int, int, int, float]]:
         """(item_no, words, words of the title, prior) of all of a kind, by number."""
@@ -156,12 +153,8 @@ class Items(Repository):
 
     def mean_length(self) -> float:
         """Words an item of any kind has."""
-        known, key = self._db.count_cache(), "mean length of items"
-        if key not in known:
-            row = self._db.execute("SELECT COALESCE(SUM(length), 0), COUNT(*) FROM items").fetchone()
-            known[key] = int(row[0]) / max(1, int(row[1]))
-        found: float = known[key]
-        return found
+        query = "SELECT COALESCE(AVG(length), 0.0) FROM items"
+        return float(self._db.cached("mean length of items", lambda: self._db.value(query)))
 
     def metadata(self, kind: str) -> Iterator[tuple[int, dict[str, Any]]]:
         """(item_no, metadata) of all of a kind, by number."""
@@ -172,19 +165,16 @@ class Items(Repository):
 
     def times(self, kind: str) -> list[tuple[int, str]]:
         """(item_no, created_at) of all of a kind, the newest first."""
-        rows = self._db.execute(
-            "SELECT item_no, created_at FROM items WHERE kind = ? ORDER BY created_at DESC, item_no DESC", (kind,)
-        )
-        return [(int(row[0]), str(row[1])) for row in rows]
+        query = "SELECT item_no, created_at FROM items WHERE kind = ? ORDER BY created_at DESC, item_no DESC"
+        return [tuple(row) for row in self._db.execute(query, (kind,))]
 
     def get(self, numbers: Sequence[int]) -> dict[int, StoredItem]:
         """By their numbers; those that are gone are left out."""
         rows = self._db.rows_in(f"SELECT {_COLUMNS} FROM items WHERE item_no IN", numbers)
-        return {int(row[0]): _item(row) for row in rows}
+        return {int(row[0]): _item(*row) for row in rows}
 
     def find(self, kind: str, key: str) -> StoredItem | None:
-        row = self._db.execute(f"SELECT {_COLUMNS} FROM items WHERE kind = ? AND key = ?", (kind, key)).fetchone()
-        return None if row is None else _item(row)
+        return self._db.record(_item, f"SELECT {_COLUMNS} FROM items WHERE kind = ? AND key = ?", (kind, key))
 
     def find_ending(self, kind: str, end: str, limit: int) -> list[StoredItem]:
         """Those whose keys end with this."""
@@ -192,43 +182,37 @@ class Items(Repository):
             f"SELECT {_COLUMNS} FROM items WHERE kind = ? AND substr(key, length(key) - length(?) + 1) = ?"
             " ORDER BY item_no LIMIT ?"
         )
-        return [_item(row) for row in self._db.execute(query, (kind, end, end, limit))]
+        return self._db.records(_item, query, (kind, end, end, limit))
 
     def known_keys(self, kind: str, keys: Iterable[str]) -> set[str]:
         """Those of these keys that there are."""
-        found: set[str] = set()
-        for part in batched(list(dict.fromkeys(keys))):
-            query = f"SELECT key FROM items WHERE kind = ? AND key IN ({placeholders(part)})"
-            found.update(str(row[0]) for row in self._db.execute(query, (kind, *part)))
-        return found
+        query = "SELECT key FROM items WHERE kind = ? AND key IN"
+        return {str(row[0]) for row in self._db.rows_in(query, keys, first=(kind,))}
 
     def all(self, kind: str, *, parent: str | None = None) -> Iterator[StoredItem]:
         """All of a kind or of a parent, by number: in the order they were first written."""
         among, values = ("", ()) if parent is None else (" AND parent = ?", (parent,))
-        rows = self._db.execute(f"SELECT item_no FROM items WHERE kind = ?{among} ORDER BY item_no", (kind, *values))
-        for part in batched([int(row[0]) for row in rows], values=_MOST_PARTS):
+        numbers = self._db.column(f"SELECT item_no FROM items WHERE kind = ?{among} ORDER BY item_no", (kind, *values))
+        for part in batched(numbers, values=_MOST_PARTS):
             found = self.get(part)
             yield from (found[number] for number in part if number in found)
 
     def parent(self, kind: str, parent: str) -> ItemParent | None:
-        row = self._db.execute(
-            "SELECT parent, stamp, read_at, metadata FROM item_parents WHERE kind = ? AND parent = ?", (kind, parent)
-        ).fetchone()
-        return None if row is None else _parent(row)
+        query = "SELECT parent, stamp, read_at, metadata FROM item_parents WHERE kind = ? AND parent = ?"
+        return self._db.record(_parent, query, (kind, parent))
 
     def parents(self, kind: str, *, below: str = "") -> list[ItemParent]:
         """All of a kind by name, or those that are `below` a folder, and the folder itself."""
-        rows = self._db.execute(
+        return self._db.records(
+            _parent,
             "SELECT parent, stamp, read_at, metadata FROM item_parents"
             " WHERE kind = ? AND (? = '' OR parent = ? OR (parent >= ? AND parent < ?)) ORDER BY parent",
             (kind, below, below, f"{below.rstrip('/')}/", f"{below.rstrip('/')}0"),  # "0" is what comes after "/"
         )
-        return [_parent(row) for row in rows]
 
     def count(self) -> dict[str, int]:
         """Kind → how many, of those there are."""
-        rows = self._db.execute("SELECT kind, COUNT(*) FROM items GROUP BY kind ORDER BY kind")
-        return {str(row[0]): int(row[1]) for row in rows}
+        return dict(self._db.execute("SELECT kind, COUNT(*) FROM items GROUP BY kind ORDER BY kind").fetchall())
 
     def count_parents(self, kind: str, *, below: str = "") -> int:
         """How many things of a kind were read."""
@@ -274,17 +258,15 @@ class Items(Repository):
         if numbers is None:
             rows = self._db.execute(f"{query} ORDER BY v.item_no, v.part", (kind, encoder)).fetchall()
         else:
-            rows = []
-            for part in batched(sorted(numbers)):
-                among = f"{query} AND i.item_no IN ({placeholders(part)}) ORDER BY v.item_no, v.part"
-                rows += self._db.execute(among, (kind, encoder, *part)).fetchall()
+            then = "ORDER BY v.item_no, v.part"
+            rows = self._db.rows_in(f"{query} AND i.item_no IN", sorted(numbers), then, first=(kind, encoder))
         if not rows:
             return [], np.zeros((0, 0), dtype=np.float16)
         return [int(row[0]) for row in rows], unpack_vectors([row[1] for row in rows])
 
-    def texts(self, numbers: Sequence[int]) -> Iterator[tuple[int, str, str, str, str]]:
+    def texts(self, numbers: Sequence[int]) -> list[tuple[int, str, str, str, str]]:
         """(item_no, kind, title, text, words) of these, as full-text search is made from them."""
-        yield from self._db.rows_in("SELECT item_no, kind, title, text, words FROM items WHERE item_no IN", numbers)
+        return self._db.rows_in("SELECT item_no, kind, title, text, words FROM items WHERE item_no IN", numbers)
 
     def keys_of(self, kind: str, parent: str) -> list[str]:
         return self._db.column("SELECT key FROM items WHERE kind = ? AND parent = ?", (kind, parent))
@@ -297,4 +279,4 @@ class Items(Repository):
             " GROUP BY p.parent ORDER BY p.parent",
             (kind,),
         )
-        return {str(row[0]): int(row[1]) for row in rows}
+        return dict(rows.fetchall())

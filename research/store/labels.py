@@ -12,7 +12,7 @@ from dataclasses import astuple, dataclass
 
 from research.errors import NothingFoundError, UsageError
 from research.store.pages import placeholders
-from research.store.reader import Repository
+from research.store.reader import Repository, grouped
 
 CLASSIFICATIONS = ("Public", "Internal", "Confidential", "Restricted")  # the strictest last
 NAMES: tuple[str, ...] = ("classification", "status", "module", "project")
@@ -54,7 +54,7 @@ CONTENT = "content"
 
 
 class Labels(Repository):
-    """TODO."""
+    """Labels of things, and tags of documents."""
 
     def put(self, labels: Iterable[Label]) -> None:
         """In place of those the targets have by these names. Raises `BusyError` if that is not possible within a
@@ -69,41 +69,31 @@ class Labels(Repository):
         with self._db.short_write() as connection:
             query = f"SELECT COUNT(*) FROM labels WHERE tenant = ? AND target = ? AND name IN ({placeholders(names)})"
             found = int(connection.value(query, (tenant, target, *names)))
-            connection.executemany(
-                "DELETE FROM labels WHERE tenant = ? AND target = ? AND name = ?",
-                [(tenant, target, name) for name in names],
-            )
+            query = "DELETE FROM labels WHERE tenant = ? AND target = ? AND name IN"
+            connection.rows_in(query, names, first=(tenant, target))
             connection.count_up(SEQUENCE)
         return found
 
     def all(self) -> list[Label]:
         """All there are, by target."""
-        rows = self._db.execute(f"SELECT {_COLUMNS} FROM labels ORDER BY tenant, target, name")
-        return [Label(*row) for row in rows]
+        return self._db.records(Label, f"SELECT {_COLUMNS} FROM labels ORDER BY tenant, target, name")
 
     def at(self, tenant: str, targets: Iterable[str]) -> dict[str, list[Label]]:
         """Target → its labels, of those that have any."""
-        found: dict[str, list[Label]] = {}
-        if not self._any():
-            return found
+        # Most indexes have none, and need not be asked for every set of things.
+        if not self._db.cached("any labels", lambda: self._db.value("SELECT 1 FROM labels LIMIT 1")):
+            return {}
         query = f"SELECT {_COLUMNS} FROM labels WHERE tenant = ? AND target IN"
-        for row in self._db.rows_in(query, list(dict.fromkeys(targets)), first=(tenant,)):
-            label = Label(*row)
-            found.setdefault(label.target, []).append(label)
-        return found
+        return grouped((row[0], Label(*row)) for row in self._db.rows_in(query, targets, first=(tenant,)))
 
     def rules(self) -> tuple[Label, ...]:
         """Those for paths and tags, in order; read once for as long as nobody writes."""
-        known, key = self._db.count_cache(), "rules of labels"
-        if key not in known:
-            rows = self._db.execute(
-                f"SELECT {_COLUMNS} FROM labels WHERE tenant = ''"
-                " AND (target >= ? AND target < ? OR target >= ? AND target < ?) ORDER BY target, name",
-                (PATH, "path;", TAG, "tag;"),  # ";" is what comes after ":"
-            )
-            known[key] = tuple(Label(*row) for row in rows)
-        found: tuple[Label, ...] = known[key]
-        return found
+        query = (
+            f"SELECT {_COLUMNS} FROM labels WHERE tenant = ''"
+            " AND (target >= ? AND target < ? OR target >= ? AND target < ?) ORDER BY target, name"
+        )
+        ends = (PATH, "path;", TAG, "tag;")  # ";" is what comes after ":"
+        return self._db.cached("rules of labels", lambda: tuple(self._db.records(Label, query, ends)))
 
     def state(self) -> str:
         """Another one whenever a label was given or taken away."""
@@ -112,12 +102,12 @@ class Labels(Repository):
     def leave_document(self, doc_id: str) -> None:
         """A document goes, and its labels and its pages' with it; part of the caller's transaction, before it goes.
         Those of files that were replaced by it are under their own ids."""
-        rows = self._db.execute(
+        ids = self._db.column(
             "SELECT file_id FROM documents WHERE doc_id = ? UNION SELECT former_id FROM former_ids WHERE doc_id = ?",
             (doc_id, doc_id),
-        ).fetchall()
-        self.leave_targets([("", f"document:{row[0]}") for row in rows])
-        self.leave_parents([f"page:{row[0]}" for row in rows])
+        )
+        self.leave_targets([("", f"document:{each}") for each in ids])
+        self.leave_parents([f"page:{each}" for each in ids])
 
     def leave_targets(self, targets: Iterable[tuple[str, str]]) -> None:
         """Remove the labels of things that go, each a tenant and a target."""
@@ -166,13 +156,6 @@ class Labels(Repository):
             )
         return {str(row[0]) for query, first in queries for row in self._db.rows_in(query, keys, first=first)}
 
-    def _any(self) -> bool:
-        """Most indexes have none, and need not be asked for every set of things."""
-        known, key = self._db.count_cache(), "whether there are labels"
-        if key not in known:
-            known[key] = self._db.execute("SELECT 1 FROM labels LIMIT 1").fetchone() is not None
-        return bool(known[key])
-
     def add_tags(self, doc_ids: Iterable[str], tags: Iterable[str]) -> None:
         """Give documents tags; those they have already stay. Raises `BusyError` if that is not possible within a
         second."""
@@ -197,16 +180,13 @@ class Labels(Repository):
 
     def all_tags(self) -> dict[str, list[str]]:
         """tag → the documents that have it, both in order."""
-        found: dict[str, list[str]] = {}
-        for tag, doc_id in self._db.execute("SELECT tag, doc_id FROM tags ORDER BY tag, doc_id"):
-            found.setdefault(str(tag), []).append(str(doc_id))
-        return found
+        return grouped(self._db.execute("SELECT tag, doc_id FROM tags ORDER BY tag, doc_id"))
 
     def write_tags(self, doc_id: str, tags: Iterable[str]) -> None:
         self._db.put_rows("tags", "doc_id, tag", [(doc_id, tag) for tag in tags], over="doc_id, tag")
 
     def _check_known(self, doc_id: str) -> None:
-        if self._db.execute("SELECT 1 FROM documents WHERE doc_id = ?", (doc_id,)).fetchone() is None:
+        if self._db.value("SELECT 1 FROM documents WHERE doc_id = ?", (doc_id,)) is None:
             raise NothingFoundError(f"no document has the id {doc_id}", hint="see them all with: ctx list")
 
     def content_changed(self) -> None:

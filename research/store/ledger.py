@@ -13,7 +13,7 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 
 from research.records import PAGE_GIVEN_UP, FailedPage
-from research.store.reader import Repository
+from research.store.reader import Repository, grouped
 
 STAGE_READ = "read"
 STAGE_VECTORS = "vectors"
@@ -85,7 +85,7 @@ _NAMELESS = (
 
 
 class Ledger(Repository):
-    """TODO."""
+    """What documents still need, and what was given up."""
 
     def open(self, doc_ids: Iterable[str], stage: str) -> None:
         """The stage is due for these documents; part of the caller's transaction."""
@@ -93,10 +93,7 @@ class Ledger(Repository):
 
     def unfinished(self) -> dict[str, list[str]]:
         """Outstanding work: stage → document ids."""
-        found: dict[str, list[str]] = {}
-        for row in self._db.execute("SELECT doc_id, stage FROM ledger"):
-            found.setdefault(str(row["stage"]), []).append(str(row["doc_id"]))
-        return found
+        return grouped(self._db.execute("SELECT stage, doc_id FROM ledger"))
 
     def count_pending(self) -> int:
         return int(self._db.value(f"SELECT COUNT(*) FROM ({PENDING_CHUNKS}) AS pending", (STAGE_VECTORS,)))
@@ -117,12 +114,10 @@ class Ledger(Repository):
     def count_for_ocr(self) -> int:
         """Pages that wait for OCR, looked for in the documents of the ledger: all pages would be the whole index
         read."""
-        return int(
-            self._db.value(
-                "SELECT COUNT(*) FROM pages WHERE needs_ocr = 1 AND doc_id IN (SELECT doc_id FROM ledger WHERE stage = ?)",
-                (STAGE_OCR,),
-            )
+        query = (
+            "SELECT COUNT(*) FROM pages WHERE needs_ocr = 1 AND doc_id IN (SELECT doc_id FROM ledger WHERE stage = ?)"
         )
+        return int(self._db.value(query, (STAGE_OCR,)))
 
     def ask_for_images(self) -> None:
         """Put every document without a single image on the ledger, unless all of its pages were given up."""
@@ -155,16 +150,16 @@ class Ledger(Repository):
         ]
 
     def failures(self, doc_id: str) -> list[FailedPage]:
-        rows = self._db.execute(
-            "SELECT page, stage, code, reason, tries FROM failed_pages WHERE doc_id = ? ORDER BY page, stage", (doc_id,)
+        return self._db.records(
+            FailedPage,
+            "SELECT page, stage, code, reason, tries FROM failed_pages WHERE doc_id = ? ORDER BY page, stage",
+            (doc_id,),
         )
-        return [FailedPage(*row) for row in rows]
 
     def to_read_again(self, *, waiting: bool) -> set[str]:
         """Documents with pages that reading gave up and should try again; with `waiting` also those that wait."""
         query = "SELECT DISTINCT doc_id FROM failed_pages WHERE stage = ?" + ("" if waiting else f" AND {_DUE}")
-        rows = self._db.execute(query, (STAGE_READ,))
-        return {str(row[0]) for row in rows}
+        return set(self._db.column(query, (STAGE_READ,)))
 
     def record(self, doc_id: str, failed: Iterable[FailedPage]) -> None:
         """Note them, over what was noted of the same page and stage; part of the caller's transaction."""
@@ -177,10 +172,8 @@ class Ledger(Repository):
 
     def forget(self, doc_id: str, stage: str, pages: Iterable[int]) -> None:
         """The stage has dealt with these pages after all; part of the caller's transaction."""
-        self._db.executemany(
-            "DELETE FROM failed_pages WHERE doc_id = ? AND stage = ? AND page = ?",
-            [(doc_id, stage, page) for page in pages],
-        )
+        query = "DELETE FROM failed_pages WHERE doc_id = ? AND stage = ? AND page IN"
+        self._db.rows_in(query, pages, first=(doc_id, stage))
 
     def reopen(self, *, waiting_of: Sequence[str] = ()) -> None:
         """Put back on the ledger what the stages after reading gave up and should try again.
@@ -219,8 +212,7 @@ class Ledger(Repository):
             connection.execute(f"INSERT INTO failed_pages {_NAMELESS}", (PAGE_GIVEN_UP,))
 
     def failed_file(self, path: str) -> FailedFile | None:
-        row = self._db.execute("SELECT * FROM failed_files WHERE path = ?", (path,)).fetchone()
-        return None if row is None else FailedFile(*row)
+        return self._db.record(FailedFile, "SELECT * FROM failed_files WHERE path = ?", (path,))
 
     def record_file(self, failed: FailedFile) -> None:
         with self._db.transaction() as connection:
@@ -229,8 +221,7 @@ class Ledger(Repository):
 
     def forget_missing_files(self) -> None:
         """Files that are no longer there need nothing any more."""
-        rows = self._db.execute("SELECT path FROM failed_files").fetchall()
-        gone = [(row[0],) for row in rows if not Path(row[0]).exists()]
+        gone = [path for path in self._db.column("SELECT path FROM failed_files") if not Path(path).exists()]
         if gone:
             with self._db.transaction() as connection:
-                connection.executemany("DELETE FROM failed_files WHERE path = ?", gone)
+                connection.rows_in("DELETE FROM failed_files WHERE path IN", gone)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from research.store.analyzer import analyze, normalize
 from research.store.pages import placeholders
-from research.store.reader import Repository
+from research.store.reader import Repository, grouped
 from research.store.words import quote
 
 FRONT = 3
@@ -107,14 +107,12 @@ _MOST_MENTIONS = 100
 
 
 class Lookups(Repository):
-    """TODO."""
+    """What a question points at."""
 
     def named_words(self, words: Collection[str]) -> dict[str, set[str]]:
         """doc_id → those of these words that stand in its file name or title."""
-        found: dict[str, set[str]] = {}
-        for doc_id, word in self._db.rows_in("SELECT doc_id, word FROM name_words WHERE word IN", list(words)):
-            found.setdefault(str(doc_id), set()).add(str(word))
-        return found
+        found = grouped(self._db.rows_in("SELECT doc_id, word FROM name_words WHERE word IN", words))
+        return {doc_id: set(held) for doc_id, held in found.items()}
 
     def front_pages(self, doc_ids: Sequence[str]) -> dict[str, list[FrontPage]]:
         """doc_id → its first pages, in order."""
@@ -123,10 +121,7 @@ class Lookups(Repository):
             " ORDER BY doc_id, page",
             (*doc_ids, FRONT),
         )
-        found: dict[str, list[FrontPage]] = {}
-        for doc_id, page_id, page, words in rows:
-            found.setdefault(str(doc_id), []).append(FrontPage(int(page_id), int(page), int(words)))
-        return found
+        return grouped((doc_id, FrontPage(*page)) for doc_id, *page in rows)
 
     def words_on(self, page_ids: Collection[int], words: Iterable[str]) -> dict[int, set[str]]:
         """page_id → those of these words that stand on it."""

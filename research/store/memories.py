@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 _VALUES = 10  # a memory, as `batched` counts them: so many are not read before the first is needed
 # In the order of `Memory`'s fields, but for what is looked up besides.
 _FIELDS = (
-    "id text type category importance tags namespace session persona speaker metadata created_at told_at last_used_at"
-    " expires_at key helped not_helped joined_to superseded_by"
-).split()
+    "id, text, type, category, importance, tags, namespace, session, persona, speaker, metadata, created_at, told_at,"
+    " last_used_at, expires_at, key, helped, not_helped, joined_to, superseded_by"
+)
 _COLUMNS = (
     "m.memory_no, m.id, m.text, m.type, m.category, m.importance, m.tags, m.namespace, m.session, m.persona, m.speaker,"
     " m.metadata, m.created_at, m.told_at, m.used_at, m.expires_at, m.key, m.helped, m.not_helped,"
@@ -87,7 +87,7 @@ def _where(within: Within) -> tuple[str, list[Any]]:
 
 
 def _memory(tenant: str, row: Sequence[Any], also: tuple[str, ...]) -> Memory:
-    fields = dict(zip(_FIELDS, tuple(row)[1:], strict=True))
+    fields = dict(zip(_FIELDS.split(", "), tuple(row)[1:], strict=True))
     fields |= {"tags": tuple(json.loads(fields["tags"])), "metadata": json.loads(fields["metadata"])}
     return Memory(**fields, tenant=tenant, also=also)
 
@@ -107,7 +107,7 @@ def spoken_text(text: str, speaker: str) -> str:
 
 
 class Memories(Repository):
-    """TODO."""
+    """Memories of tenants. Every method but those for whoever looks after the index names the tenant first."""
 
     def state(self, tenant: str) -> TenantState | None:
         """None: nothing is remembered for this tenant."""
@@ -116,7 +116,8 @@ class Memories(Repository):
 
     def rows_after(self, tenant: str, seq: int) -> list[SearchedRow]:
         """Every memory that was told or changed after this, in the order of arrival."""
-        rows = self._db.execute(
+        return self._db.records(
+            SearchedRow,
             "SELECT m.memory_no, m.joined_to, m.superseded_by, m.type, m.importance, m.namespace, m.session, m.persona,"
             " m.speaker, m.created_at, m.told_at, m.expires_at, m.helped, m.not_helped, m.tags,"
             " substr(m.text, length(m.text)), w.body"
@@ -124,7 +125,6 @@ class Memories(Repository):
             " WHERE m.tenant = ? AND m.seq > ? ORDER BY m.memory_no",
             (tenant, seq),
         )
-        return [SearchedRow(*row) for row in rows]
 
     def vectors(
         self, tenant: str, encoder: str, numbers: Sequence[int] | None = None
@@ -201,26 +201,27 @@ class Memories(Repository):
 
     def write_words(self, tenant: str, memory_no: int, body: str) -> None:
         """Part of the caller's transaction, as is the next."""
-        self._db.execute(
-            "INSERT INTO memory_words (tenant, memory_no, body) VALUES (?, ?, ?)"
-            " ON CONFLICT (tenant, memory_no) DO UPDATE SET body = excluded.body",
-            (tenant, memory_no, body),
-        )
+        row = (tenant, memory_no, body)
+        self._db.put_rows("memory_words", "tenant, memory_no, body", [row], over="tenant, memory_no")
 
     def drop_words(self, tenant: str, memory_no: int) -> None:
         self._db.execute("DELETE FROM memory_words WHERE tenant = ? AND memory_no = ?", (tenant, memory_no))
 
     def outdated_words(self) -> Iterator[tuple[str, int, str | None]]:
         """(tenant, memory_no, words) of whatever has other words than its text says; None: it should have none."""
-        tenants = self._db.column("SELECT tenant FROM memory_tenants ORDER BY tenant")
-        for tenant in tenants:
+        query = (
+            "SELECT m.memory_no, m.speaker, m.text, m.joined_to, w.body FROM memories m"
+            " LEFT JOIN memory_words w ON w.tenant = m.tenant AND w.memory_no = m.memory_no"
+            " WHERE m.tenant = ? AND m.memory_no > ? ORDER BY m.memory_no LIMIT ?"
+        )
+        for tenant in self.tenants():
             last = 0
-            while rows := self._spoken_after(tenant, last):
+            while rows := self._db.execute(query, (tenant, last, _A_BATCH)).fetchall():
                 for memory_no, speaker, text, joined_to, body in rows:
                     wanted = None if joined_to is not None else words_of(text, speaker)
                     if wanted != body:
-                        yield tenant, memory_no, wanted
-                last = rows[-1][0]
+                        yield tenant, int(memory_no), wanted
+                last = int(rows[-1][0])
 
     def update_words(self) -> int:
         """Bring all of them up to the analyzer; part of the caller's transaction. Returns how many were changed."""
@@ -233,12 +234,3 @@ class Memories(Repository):
         for tenant in dict.fromkeys(tenant for tenant, _, _ in changed):
             self._db.execute("UPDATE memory_tenants SET version = version + 1 WHERE tenant = ?", (tenant,))
         return len(changed)
-
-    def _spoken_after(self, tenant: str, memory_no: int) -> list[tuple[int, str, str, int | None, str | None]]:
-        rows = self._db.execute(
-            "SELECT m.memory_no, m.speaker, m.text, m.joined_to, w.body FROM memories m"
-            " LEFT JOIN memory_words w ON w.tenant = m.tenant AND w.memory_no = m.memory_no"
-            " WHERE m.tenant = ? AND m.memory_no > ? ORDER BY m.memory_no LIMIT ?",
-            (tenant, memory_no, _A_BATCH),
-        )
-        return [(int(row[0]), str(row[1]), str(row[2]), row[3], row[4]) for row in rows.fetchall()]

@@ -14,12 +14,12 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from research.errors import UsageError
 from research.memories import Outcome, Within
 from research.store.memories import Memories, words_of
-from research.store.reader import batched, pack_vectors, placeholders
+from research.store.reader import pack_vectors
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,6 +54,13 @@ class Told:
     replaces: str = ""  # the id of the memory that it says anew
 
 
+# Of these the columns have the names.
+_TOLD = (
+    "id, key, digest, type, category, importance, namespace, session, persona, speaker, created_at, expires_at, tags,"
+    " metadata, text"
+)
+_SOURCES = "tenant, source_id, memory_no"
+
 A_STEP = 1000
 """Memories that one transaction forgets: short writes find their turn between two."""
 
@@ -80,20 +87,21 @@ class MemoryWrites(Memories):
         if known is not None:
             self._tell_again(tenant, known, told.created_at)
             return known, "known"
-        same = self._db.execute(
+        same = self._db.value(
             "SELECT memory_no FROM memories WHERE tenant = ? AND digest = ? AND joined_to IS NULL AND expires_at = ''"
             " ORDER BY memory_no",
             (tenant, told.digest),
-        ).fetchone()
+        )
         # What expires is a memory of its own: it must not be found for longer, nor hide one that stays.
-        joined_to = None if same is None or told.expires_at else int(same[0])
+        joined_to = None if told.expires_at else same
         number = self._next_seq(tenant)
         self._insert(tenant, number, told, joined_to)
         if joined_to is not None:
             self._tell_again(tenant, joined_to, told.created_at)
             return number, "joined"
         self.write_words(tenant, number, told.body)
-        self._write_sources(tenant, number, told.sources)
+        sources = [(tenant, source, number) for source in told.sources]
+        self._db.put_rows("memory_sources", _SOURCES, sources, over=_SOURCES)
         return number, "stored"
 
     def _known(self, tenant: str, told: Told) -> int | None:
@@ -110,10 +118,9 @@ class MemoryWrites(Memories):
             if row is not None:
                 return int(row[0])
         if told.key:
-            row = self._db.execute(
-                "SELECT memory_no FROM memories WHERE tenant = ? AND key = ?", (tenant, told.key)
-            ).fetchone()
-            return None if row is None else int(row[0])
+            query = "SELECT memory_no FROM memories WHERE tenant = ? AND key = ?"
+            known: int | None = self._db.value(query, (tenant, told.key))
+            return known
         if told.given_id:
             return None
         # By the digest alone, which few share; a session or a time may be that of all memories.
@@ -126,39 +133,10 @@ class MemoryWrites(Memories):
         return next((int(row[0]) for row in rows if (row[1], row[2], row[3]) == same), None)
 
     def _insert(self, tenant: str, number: int, told: Told, joined_to: int | None) -> None:
-        values: dict[str, Any] = {
-            "tenant": tenant,
-            "memory_no": number,
-            "seq": number,
-            "id": told.id,
-            "key": told.key,
-            "digest": told.digest,
-            "joined_to": joined_to,
-            "superseded_by": None,
-            "type": told.type,
-            "category": told.category,
-            "importance": told.importance,
-            "namespace": told.namespace,
-            "session": told.session,
-            "persona": told.persona,
-            "speaker": told.speaker,
-            "created_at": told.created_at,
-            "told_at": told.created_at,
-            "used_at": "",
-            "expires_at": told.expires_at,
-            "helped": 0,
-            "not_helped": 0,
-            "tags": told.tags,
-            "metadata": told.metadata,
-            "text": told.text,
-        }
-        self._db.put_rows("memories", ", ".join(values), [list(values.values())])
-
-    def _write_sources(self, tenant: str, number: int, sources: Iterable[str]) -> None:
-        self._db.executemany(
-            "INSERT INTO memory_sources (tenant, source_id, memory_no) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-            [(tenant, source, number) for source in sources],
-        )
+        values = [getattr(told, name) for name in _TOLD.split(", ")]
+        row = (tenant, number, number, joined_to, told.created_at, "", 0, 0, *values)
+        columns = "tenant, memory_no, seq, joined_to, told_at, used_at, helped, not_helped"
+        self._db.put_rows("memories", f"{columns}, {_TOLD}", [row])
 
     def _tell_again(self, tenant: str, number: int, at: str) -> None:
         """What is said once more is as new as that, and what it says may be so again."""
@@ -175,8 +153,8 @@ class MemoryWrites(Memories):
 
     def _next_seq(self, tenant: str) -> int:
         """The number of one more change."""
-        self._db.execute("UPDATE memory_tenants SET last_seq = last_seq + 1 WHERE tenant = ?", (tenant,))
-        return int(self._db.value("SELECT last_seq FROM memory_tenants WHERE tenant = ?", (tenant,)))
+        query = "UPDATE memory_tenants SET last_seq = last_seq + 1 WHERE tenant = ? RETURNING last_seq"
+        return int(self._db.value(query, (tenant,)))
 
     def _supersede(self, tenant: str, replaced: str, number: int) -> None:
         """Mark a memory, by its id, as said anew by another. Raises UsageError if there is none."""
@@ -280,21 +258,15 @@ class MemoryWrites(Memories):
 
     def forget(self, tenant: str, numbers: Sequence[int]) -> list[str]:
         """These memories, and nothing of what is told of others; their ids."""
-        # To tell one needs nothing of these.
-
         ids = self._ids(tenant, numbers)
         self._db.packages.leave([f"memory:{each}" for each in ids])
         self._db.labels.leave_targets([(tenant, f"memory:{each}") for each in ids])
         gone = set(numbers)
         for number in numbers:
             self._promote(tenant, number, gone)
-        for part in batched(numbers):
-            marks = placeholders(part)
-            self._db.execute(
-                f"UPDATE memories SET superseded_by = NULL, seq = ? WHERE tenant = ? AND superseded_by IN ({marks})",
-                (self._next_seq(tenant), tenant, *part),
-            )
-            self._db.execute(f"DELETE FROM memories WHERE tenant = ? AND memory_no IN ({marks})", (tenant, *part))
+        query = "UPDATE memories SET superseded_by = NULL, seq = ? WHERE tenant = ? AND superseded_by IN"
+        self._db.rows_in(query, numbers, first=(self._next_seq(tenant), tenant))
+        self._db.rows_in("DELETE FROM memories WHERE tenant = ? AND memory_no IN", numbers, first=(tenant,))
         self._db.graph.drop_lonely_sessions(tenant)
         self._db.execute("UPDATE memory_tenants SET version = version + 1 WHERE tenant = ?", (tenant,))
         self._db.execute(

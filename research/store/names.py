@@ -17,7 +17,7 @@ from collections.abc import Collection
 from functools import partial
 from typing import TYPE_CHECKING
 
-from research.store.reader import Reader, Repository
+from research.store.reader import Reader, Repository, grouped
 
 if TYPE_CHECKING:
     from research.filters import Filters, PageRange
@@ -265,22 +265,18 @@ def _in_time(known: Sequence[KnownDocument], filters: Filters) -> set[str]:
 
 
 class Names(Repository):
-    """TODO."""
+    """Which documents are meant, and which of their pages a question may be answered from."""
 
     def known(self) -> Sequence[KnownDocument]:
         """All documents by file name, remembered while nobody writes."""
-        known = self._db.count_cache()
-        if KnownDocument not in known:
-            paths: dict[str, list[str]] = {}
-            for doc_id, path in self._db.execute("SELECT doc_id, path FROM files ORDER BY path"):
-                paths.setdefault(doc_id, []).append(path)
-            rows = self._db.execute(
-                "SELECT doc_id, filename, title, num_pages, timestamp, source_path FROM documents"
-                " ORDER BY filename, doc_id"
-            )
-            known[KnownDocument] = [_known(row, paths.get(row["doc_id"]) or [row["source_path"]]) for row in rows]
-        found: list[KnownDocument] = known[KnownDocument]
-        return found
+        return self._db.cached(KnownDocument, self._read)
+
+    def _read(self) -> list[KnownDocument]:
+        paths = grouped(self._db.execute("SELECT doc_id, path FROM files ORDER BY path"))
+        rows = self._db.execute(
+            "SELECT doc_id, filename, title, num_pages, timestamp, source_path FROM documents ORDER BY 2, 1"
+        )
+        return [_known(row, paths.get(row["doc_id"]) or [row["source_path"]]) for row in rows]
 
     def find(self, wanted: str, folder: str = "", *, cautious: bool = False) -> list[KnownDocument]:
         """The documents that a name means, by file name. Raises NothingFoundError if none, and UsageError for the

@@ -16,7 +16,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any
 
-from research.store.pages import batched, placeholders
 from research.store.reader import Repository
 
 
@@ -87,7 +86,7 @@ class CachedRow:
 
 
 class Packages(Repository):
-    """TODO."""
+    """What was asked for, what was built of it, and what of it is kept."""
 
     def put_request(self, whose: Whose, stored: StoredRequest) -> None:
         """Part of the caller's transaction, as are all that write."""
@@ -98,12 +97,12 @@ class Packages(Repository):
         )
 
     def request(self, whose: Whose, request_id: str) -> StoredRequest | None:
-        row = self._db.execute(
+        return self._db.record(
+            StoredRequest,
             "SELECT request_id, asked_at, request FROM package_requests"
             " WHERE tenant = ? AND principal = ? AND request_id = ?",
             (*astuple(whose), request_id),
-        ).fetchone()
-        return None if row is None else StoredRequest(*row)
+        )
 
     def put(self, whose: Whose, stored: StoredPackage, refs: Iterable[str]) -> None:
         """In place of what was built under this id before; what was said of its sources stays with those it still
@@ -119,41 +118,36 @@ class Packages(Repository):
         self._db.put_rows("package_sources", "package_id, ref, owner, tenant, useful", rows)
 
     def get(self, whose: Whose, package_id: str) -> StoredPackage | None:
-        row = self._db.execute(
+        return self._db.record(
+            StoredPackage,
             f"SELECT {_COLUMNS} FROM packages WHERE package_id = ? AND tenant = ? AND principal = ?",
             (package_id, *astuple(whose)),
-        ).fetchone()
-        return None if row is None else StoredPackage(*row)
+        )
 
     def of_request(self, whose: Whose, request_id: str) -> StoredPackage | None:
-        row = self._db.execute(
+        return self._db.record(
+            StoredPackage,
             f"SELECT {_COLUMNS} FROM packages WHERE tenant = ? AND principal = ? AND request_id = ?"
             " ORDER BY built_at DESC LIMIT 1",
             (*astuple(whose), request_id),
-        ).fetchone()
-        return None if row is None else StoredPackage(*row)
+        )
 
     def recent(self, whose: Whose, limit: int) -> list[StoredPackage]:
         """The one built last first."""
-        rows = self._db.execute(
+        return self._db.records(
+            StoredPackage,
             f"SELECT {_COLUMNS} FROM packages WHERE tenant = ? AND principal = ?"
             " ORDER BY built_at DESC, package_id LIMIT ?",
             (*astuple(whose), limit),
         )
-        return [StoredPackage(*row) for row in rows]
 
     def give_feedback(self, package_id: str, refs: Sequence[str], useful: int) -> list[str]:
         """What is said of sources of a package: 1 or -1. Those that it has."""
-        known = []
-        for ref in dict.fromkeys(refs):
-            there = "SELECT 1 FROM package_sources WHERE package_id = ? AND ref = ?"
-            if self._db.execute(there, (package_id, ref)).fetchone() is not None:
-                known.append(ref)
-        self._db.executemany(
-            "UPDATE package_sources SET useful = ? WHERE package_id = ? AND ref = ?",
-            [(useful, package_id, ref) for ref in known],
-        )
-        return known
+        query, first = "SELECT ref FROM package_sources WHERE package_id = ? AND ref IN", (package_id,)
+        there = {row[0] for row in self._db.rows_in(query, refs, first=first)}
+        query = "UPDATE package_sources SET useful = ? WHERE package_id = ? AND ref IN"
+        self._db.rows_in(query, there, first=(useful, package_id))
+        return [ref for ref in dict.fromkeys(refs) if ref in there]
 
     def uses(self, tenant: str, refs: Sequence[str]) -> dict[str, Uses]:
         """Of those of these that any package of the tenant holds."""
@@ -170,11 +164,10 @@ class Packages(Repository):
         self._db.labels.content_changed()
         if self._db.execute("SELECT 1 FROM package_sources LIMIT 1").fetchone() is None:
             return
-        for part in batched(list(dict.fromkeys(owners))):
-            holding = f"SELECT package_id FROM package_sources WHERE owner IN ({placeholders(part)})"
-            self._db.execute(f"DELETE FROM package_cache WHERE package_id IN ({holding})", part)
-            self._db.execute(f"UPDATE packages SET revision = '' WHERE package_id IN ({holding})", part)
-            self._db.execute(f"DELETE FROM package_sources WHERE owner IN ({placeholders(part)})", part)
+        holding = "package_id IN (SELECT package_id FROM package_sources WHERE owner IN"
+        self._db.rows_in(f"DELETE FROM package_cache WHERE {holding}", owners, ")")
+        self._db.rows_in(f"UPDATE packages SET revision = '' WHERE {holding}", owners, ")")
+        self._db.rows_in("DELETE FROM package_sources WHERE owner IN", owners)
 
     def lost_documents(self) -> list[str]:
         """Documents that packages hold text of and that are gone, which no run of ours leaves behind."""
@@ -189,10 +182,7 @@ class Packages(Repository):
 
     def forget_left(self, package_ids: Sequence[str]) -> None:
         """They are gone from every cache."""
-        for part in batched(package_ids):
-            self._db.execute(
-                f"UPDATE packages SET revision = '-' WHERE revision = '' AND package_id IN ({placeholders(part)})", part
-            )
+        self._db.rows_in("UPDATE packages SET revision = '-' WHERE revision = '' AND package_id IN", package_ids)
 
     def prune(self, before: str) -> list[str]:
         """Remove what was built and asked before this time; the ids of the packages."""
@@ -208,17 +198,11 @@ class Packages(Repository):
 
     def put_cached(self, row: CachedRow) -> None:
         """In the place of the one before. One whose record is gone meanwhile is not kept."""
-        self._db.execute(
-            f"INSERT INTO package_cache ({_CACHED}) SELECT ?, ?, ?, ?, ?, ?, ?, ?, ? FROM packages WHERE package_id = ?"
-            " ON CONFLICT (package_id) DO UPDATE SET tenant = excluded.tenant, principal = excluded.principal,"
-            " policy = excluded.policy, revision = excluded.revision, put_at = excluded.put_at,"
-            " expires_at = excluded.expires_at, digest = excluded.digest, package = excluded.package",
-            (*astuple(row), row.package_id),
-        )
+        if self._db.value("SELECT 1 FROM packages WHERE package_id = ?", (row.package_id,)):
+            self._db.put_rows("package_cache", _CACHED, [astuple(row)], over="package_id")
 
     def cached(self, package_id: str) -> CachedRow | None:
-        row = self._db.execute(f"SELECT {_CACHED} FROM package_cache WHERE package_id = ?", (package_id,)).fetchone()
-        return None if row is None else CachedRow(*row)
+        return self._db.record(CachedRow, f"SELECT {_CACHED} FROM package_cache WHERE package_id = ?", (package_id,))
 
     def cached_ids(self) -> set[str]:
         return {str(row[0]) for row in self._db.execute("SELECT package_id FROM package_cache")}
@@ -231,8 +215,7 @@ class Packages(Repository):
         )
 
     def remove_cached(self, package_ids: Sequence[str]) -> None:
-        for part in batched(list(package_ids)):
-            self._db.execute(f"DELETE FROM package_cache WHERE package_id IN ({placeholders(part)})", part)
+        self._db.rows_in("DELETE FROM package_cache WHERE package_id IN", package_ids)
 
     def clear_cached(self) -> None:
         self._db.execute("DELETE FROM package_cache")

@@ -104,7 +104,8 @@ _TOTALS = (
     "SELECT (SELECT COUNT(*) FROM documents), (SELECT COUNT(*) FROM pages),"
     " (SELECT COUNT(*) FROM pages WHERE words = 0),"
     f" (SELECT COUNT(DISTINCT c.page_id) FROM ({PENDING_CHUNKS}) c),"
-    " (SELECT COUNT(*) FROM pages WHERE doc_id IN (SELECT doc_id FROM ledger WHERE stage = ?)),"
+    " (SELECT COUNT(*) FROM pages) - (SELECT COUNT(*) FROM pages WHERE doc_id IN"
+    " (SELECT doc_id FROM ledger WHERE stage = ?)),"
     " (SELECT COUNT(*) FROM vectors), (SELECT COUNT(*) FROM page_vectors)"
 )
 
@@ -114,7 +115,7 @@ def _text(blob: bytes) -> str:
 
 
 class Pages(Repository):
-    """TODO."""
+    """Pages, with the names of their documents."""
 
     def get(self, doc_id: str, page: int) -> StoredPage | None:
         row = self._db.execute(
@@ -195,18 +196,13 @@ class Pages(Repository):
 
     def section_paths(self, doc_id: str) -> list[tuple[int, str]]:
         """The pages of a document, in order, with the headings that each begins under."""
-        rows = self._db.execute("SELECT page, section_path FROM pages WHERE doc_id = ? ORDER BY page", (doc_id,))
-        return [(int(page), str(path)) for page, path in rows]
+        query = "SELECT page, section_path FROM pages WHERE doc_id = ? ORDER BY page"
+        return [tuple(row) for row in self._db.execute(query, (doc_id,))]
 
     def totals(self) -> Totals:
         """All of them with one statement, remembered while nobody writes."""
-        known = self._db.count_cache()
-        if Totals not in known:
-            row = self._db.execute(_TOTALS, (STAGE_VECTORS, STAGE_VECTORS)).fetchone()
-            documents, pages, wordless, waiting, unfinished, vectors, page_vectors = map(int, row)
-            known[Totals] = Totals(documents, pages, wordless, waiting, pages - unfinished, vectors, page_vectors)
-        found: Totals = known[Totals]
-        return found
+        values = (STAGE_VECTORS, STAGE_VECTORS)
+        return self._db.cached(Totals, lambda: Totals(*self._db.execute(_TOTALS, values).fetchone()))
 
     def count(self) -> int:
         return self.totals().pages

@@ -5,7 +5,7 @@ snapshot, the catalog as it is now, or another database.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -134,6 +134,15 @@ class Reader:
         """The first value of every row."""
         return [row[0] for row in self.execute(sql, parameters)]
 
+    def record(self, kind: Callable[..., T], sql: str, parameters: Sequence[Any] = (), /) -> T | None:
+        """The first row as one of this kind."""
+        row = self.execute(sql, parameters).fetchone()
+        return None if row is None else kind(*row)
+
+    def records(self, kind: Callable[..., T], sql: str, parameters: Sequence[Any] = (), /) -> list[T]:
+        """Every row as one of this kind."""
+        return [kind(*row) for row in self.execute(sql, parameters)]
+
     def meta(self, key: str, default: str = "") -> str:
         """A value that the catalog keeps of itself."""
         found = self.value("SELECT value FROM meta WHERE key = ?", (key,))
@@ -142,6 +151,13 @@ class Reader:
     def count_cache(self) -> dict[object, Any]:
         """What was counted before, for as long as nobody writes."""
         return {}
+
+    def cached(self, key: object, make: Callable[[], T]) -> T:
+        """What was made under this key before, for as long as nobody writes."""
+        known = self.count_cache()
+        if key not in known:
+            known[key] = make()
+        return cast(T, known[key])
 
     def rows_in(self, query: str, values: Iterable[Any], then: str = "", *, first: Sequence[Any] = ()) -> list[Any]:
         """Run a statement that ends in IN, with some of the values at a time and each once, and return all rows; `then`
@@ -237,6 +253,14 @@ def unpack_vectors(blobs: Sequence[bytes]) -> NDArray[np.float16]:
     import numpy as np
 
     return np.frombuffer(b"".join(blobs), dtype="<f2").reshape(len(blobs), -1)
+
+
+def grouped(rows: Iterable[Any]) -> dict[str, list[Any]]:
+    """Rows of two values: the first → the second ones."""
+    found: dict[str, list[Any]] = {}
+    for key, value in rows:
+        found.setdefault(str(key), []).append(value)
+    return found
 
 
 def batched(items: Sequence[T], *, values: int = 1) -> Iterator[list[T]]:

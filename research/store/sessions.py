@@ -10,7 +10,6 @@ import json
 from collections.abc import Collection, Sequence
 
 from research.memories import AskedTurn, CitedPage, Session
-from research.store.pages import batched, placeholders
 from research.store.reader import Repository
 
 _TURN = ("number", "asked_at", "model", "question", "searched", "answer")
@@ -22,35 +21,24 @@ def _packed(quotes: Sequence[str]) -> str:
 
 
 class Sessions(Repository):
-    """TODO."""
+    """Turns of sessions, with the pages that they cite."""
 
     def add(self, tenant: str, session: str, turn: AskedTurn) -> int:
         """Its number in the session. Pages of documents that are gone meanwhile are left out."""
-        number = 1 + int(
-            self._db.value(
-                "SELECT COALESCE(MAX(turn_no), 0) FROM turns WHERE tenant = ? AND session = ?", (tenant, session)
-            )
-        )
+        query = "SELECT COALESCE(MAX(turn_no), 0) + 1 FROM turns WHERE tenant = ? AND session = ?"
+        number = int(self._db.value(query, (tenant, session)))
         texts = [text[:LONGEST_TEXT] for text in (turn.question, turn.searched, turn.answer)]
         row = (tenant, session, number, turn.asked_at, turn.model, *texts)
         self._db.put_rows("turns", "tenant, session, turn_no, asked_at, model, question, searched, answer", [row])
-        self._db.executemany(
-            "INSERT INTO turn_sources (tenant, session, turn_no, citation, doc_id, page, score, quotes)"
-            " SELECT ?, ?, ?, ?, doc_id, ?, ?, ? FROM documents WHERE doc_id = ?",
-            [
-                (
-                    tenant,
-                    session,
-                    number,
-                    each.citation,
-                    each.page,
-                    each.relevance_score,
-                    _packed(each.quotes),
-                    each.doc_id,
-                )
-                for each in turn.sources
-            ],
-        )
+        query = "SELECT doc_id FROM documents WHERE doc_id IN"
+        there = {row[0] for row in self._db.rows_in(query, [each.doc_id for each in turn.sources])}
+        cited = [
+            (each.citation, each.doc_id, each.page, each.relevance_score, _packed(each.quotes))
+            for each in turn.sources
+            if each.doc_id in there
+        ]
+        columns = "tenant, session, turn_no, citation, doc_id, page, score, quotes"
+        self._db.put_rows("turn_sources", columns, [(tenant, session, number, *each) for each in cited])
         return number
 
     def keep_answer(self, tenant: str, session: str, number: int, *, answer: str, model: str) -> None:
@@ -72,14 +60,14 @@ class Sessions(Repository):
 
     def all(self, tenant: str) -> list[Session]:
         """The one asked last first."""
-        rows = self._db.execute(
+        return self._db.records(
+            Session,
             "SELECT t.session, COUNT(*), MIN(t.asked_at), MAX(t.asked_at),"
             " (SELECT f.question FROM turns f WHERE f.tenant = t.tenant AND f.session = t.session"
             " ORDER BY f.turn_no LIMIT 1)"
             " FROM turns t WHERE t.tenant = ? GROUP BY t.tenant, t.session ORDER BY MAX(t.asked_at) DESC, t.session",
             (tenant,),
         )
-        return [Session(*row) for row in rows]
 
     def count(self) -> tuple[int, int]:
         """Sessions and turns of everybody: how many there are, and nothing of them."""
@@ -91,29 +79,26 @@ class Sessions(Repository):
 
     def remove(self, tenant: str, session: str) -> int:
         """How many turns it had."""
-        row = self._db.execute(
-            "SELECT COUNT(*) FROM turns WHERE tenant = ? AND session = ?", (tenant, session)
-        ).fetchone()
-        self._db.execute("DELETE FROM turns WHERE tenant = ? AND session = ?", (tenant, session))
+        turns = self._db.column(
+            "DELETE FROM turns WHERE tenant = ? AND session = ? RETURNING turn_no", (tenant, session)
+        )
         self._db.labels.leave_targets([(tenant, f"session:{session}")])
-        return int(row[0])
+        return len(turns)
 
     def leave(self, doc_ids: Collection[str], heir: str = "") -> None:
         """These documents are gone, and with them what was quoted and written from them. Citations pass to `heir`, if
         their file holds another document now."""
-        for part in batched(sorted(set(doc_ids) - {heir})):
-            among = placeholders(part)
-            self._db.execute(
-                "UPDATE turns SET answer = '', searched = question WHERE (tenant, session) IN"
-                f" (SELECT tenant, session FROM turn_sources WHERE doc_id IN ({among}))",
-                part,
-            )
-            if heir:
-                self._db.execute(
-                    f"UPDATE turn_sources SET doc_id = ?, quotes = '[]' WHERE doc_id IN ({among})", (heir, *part)
-                )
-            else:
-                self._db.execute(f"DELETE FROM turn_sources WHERE doc_id IN ({among})", part)
+        gone = sorted(set(doc_ids) - {heir})
+        self._db.rows_in(
+            "UPDATE turns SET answer = '', searched = question WHERE (tenant, session) IN"
+            " (SELECT tenant, session FROM turn_sources WHERE doc_id IN",
+            gone,
+            ")",
+        )
+        if heir:
+            self._db.rows_in("UPDATE turn_sources SET doc_id = ?, quotes = '[]' WHERE doc_id IN", gone, first=(heir,))
+        else:
+            self._db.rows_in("DELETE FROM turn_sources WHERE doc_id IN", gone)
 
     def lost_documents(self) -> list[str]:
         """Ids that turns cite and that mean no document, which no run of ours leaves behind."""
@@ -131,8 +116,6 @@ class Sessions(Repository):
         )
         found: dict[int, list[CitedPage]] = {}
         for number, citation, doc_id, page, score, quotes, filename in rows:
-            cited = CitedPage(
-                int(citation), str(doc_id), int(page), float(score), tuple(json.loads(quotes)), str(filename)
-            )
+            cited = CitedPage(citation, doc_id, page, score, tuple(json.loads(quotes)), filename)
             found.setdefault(int(number), []).append(cited)
         return found
