@@ -35,7 +35,7 @@ BUDGETS = {
     "research.search": 5_700,
     "research.service": 6_050,
     "research.sources": 1_700,
-    "research.store": 10_850,
+    "research.store": 10_500,
     "root": 4_700,
 }
 PATHS = {
