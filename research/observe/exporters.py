@@ -3,8 +3,7 @@
 Times and counts for Prometheus, as a page of text that it comes and reads.
 
 A stage becomes the histogram `ctx_<stage>_seconds`, a count the counter `ctx_<name>_total` with its labels, and what is
-the state of things the gauge `ctx_<name>`. Prometheus keeps every combination of labels for ever, so there are only so
-many of each: what comes beyond them is counted as `other`.
+the state of things the gauge `ctx_<name>`.
 
 Spans for OpenTelemetry: one for each stage of a question, inside one for the request that asked it.
 
@@ -19,8 +18,8 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from importlib import import_module
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Self
@@ -30,7 +29,6 @@ from research.observe.recorder import TRACE, Ended, log_failure
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
-    from prometheus_client import CollectorRegistry, Counter, Histogram
     from prometheus_client.metrics_core import Metric
 
 try:
@@ -168,43 +166,36 @@ OTHER = "other"
 
 # Seconds. A stage of a question takes a millisecond, a question tens of them, a model's answer a minute.
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
-MOST_SERIES = 1000  # combinations of labels of one counter
-_LONGEST_LABEL = 80  # characters; what is longer is no label but a text
 
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _NO_NAME = re.compile(r"[^a-z0-9_]+")
-_NOTHING = nullcontext()
 
 State = float | Mapping[str, float]
 """How many there are now; or how many of each kind."""
 
 
 class PrometheusRecorder:
-    """Keeps what it hears until `render` is asked for it. With a registry of its own, unless one is given: two
-    recorders know nothing of each other."""
+    """Keeps what it hears until `render` is asked for it."""
 
-    def __init__(self, registry: CollectorRegistry | None = None) -> None:
+    def __init__(self) -> None:
         try:
             from prometheus_client import CollectorRegistry, ProcessCollector
         except ImportError:
             raise CtxError("prometheus-client is not installed, which counts for Prometheus", hint=INSTALL) from None
-        if registry is None:
-            registry = CollectorRegistry()
-            ProcessCollector(registry=registry)
-        self.registry = registry  # for what counts beside it: all of it is rendered together
+        self.registry = CollectorRegistry()  # for what counts beside it: all of it is rendered together
+        ProcessCollector(registry=self.registry)
         self._making = threading.Lock()
-        self._families: dict[tuple[str, str], _Family | None] = {}
+        self._metrics: dict[tuple[str, str], tuple[Any, tuple[str, ...]]] = {}
         self._gauges = _Gauges()
-        registry.register(self._gauges)
+        self.registry.register(self._gauges)
 
     def time(self, stage: str) -> AbstractContextManager[Any]:
-        histogram = self._family("seconds", stage)
-        return _NOTHING if histogram is None else histogram.of({}).time()
+        timed: AbstractContextManager[Any] = self._metric("seconds", stage, {}).time()
+        return timed
 
     def count(self, name: str, value: int = 1, **labels: str) -> None:
-        counter = self._family("total", name, labels)
-        if counter is not None and value >= 0:
-            counter.of(labels).inc(value)
+        if value >= 0:
+            self._metric("total", name, labels).inc(value)
 
     def event(self, name: str, **fields: str | int | float) -> None:
         """Count events of this name: what else there is to tell of one, Prometheus has no place for."""
@@ -214,8 +205,7 @@ class PrometheusRecorder:
         begun, method = perf_counter(), method if method in _METHODS else OTHER
 
         def ended(route: str, status: int) -> None:
-            if (histogram := self._family("seconds", "http_request", ("route",))) is not None:
-                histogram.of({"route": route}).observe(perf_counter() - begun)
+            self._metric("seconds", "http_request", {"route": route}).observe(perf_counter() - begun)
             self.count("http_requests", route=route, method=method, status=str(status))
 
         return ended
@@ -236,56 +226,21 @@ class PrometheusRecorder:
 
         return generate_latest(self.registry), CONTENT_TYPE_LATEST
 
-    def _family(self, unit: str, stage: str, labels: Iterable[str] = ()) -> _Family | None:
-        """Return a histogram of seconds or a counter; its labels are those of its first use. None where the registry
-        has another of that name, which is not ours."""
-        try:
-            return self._families[unit, stage]
-        except KeyError:
-            pass
-        from prometheus_client import Counter, Histogram
+    def _metric(self, unit: str, stage: str, labels: Mapping[str, str]) -> Any:
+        """Return a histogram of seconds or a counter, for these labels; its labels are those of its first use."""
+        if (unit, stage) not in self._metrics:
+            from prometheus_client import Counter, Histogram
 
-        with self._making:
-            if (unit, stage) not in self._families:
-                name, names, own = _named(stage), tuple(sorted(labels)), self.registry
-                words = name.replace("_", " ")
-                metric: Histogram | Counter
-                try:
-                    if unit == "seconds":
-                        metric = Histogram(
-                            f"ctx_{name}_seconds",
-                            f"Seconds of {words}.",
-                            names,
-                            registry=self.registry,
-                            buckets=BUCKETS,
-                        )
-                    else:
-                        metric = Counter(f"ctx_{name}", f"How many {words}.", names, registry=own)
-                    self._families[unit, stage] = _Family(metric, names)
-                except ValueError:
-                    self._families[unit, stage] = None
-            return self._families[unit, stage]
-
-
-class _Family:
-    """A metric with only so many combinations of its labels' values."""
-
-    def __init__(self, metric: Histogram | Counter, labels: tuple[str, ...]) -> None:
-        self._metric, self._labels = metric, labels
-        self._known: dict[tuple[str, ...], Any] = {} if labels else {(): metric}
-
-    def of(self, labels: Mapping[str, str]) -> Any:
-        key = tuple([labels.get(name, "") for name in self._labels])
-        known = self._known.get(key)
-        return self._new(key) if known is None else known
-
-    def _new(self, key: tuple[str, ...]) -> Any:
-        """Not kept under the key that was asked for where it becomes `other`: of those there is no end."""
-        key = tuple(OTHER if len(value) > _LONGEST_LABEL else value for value in key)
-        if key not in self._known and len(self._known) >= MOST_SERIES:
-            key = (OTHER,) * len(key)
-        found = self._known[key] = self._metric.labels(*key)
-        return found
+            with self._making:
+                if (unit, stage) not in self._metrics:
+                    name, names = _named(stage), tuple(sorted(labels))
+                    words, metric = name.replace("_", " "), Counter if unit == "total" else Histogram
+                    told = f"Seconds of {words}." if unit == "seconds" else f"How many {words}."
+                    full = f"ctx_{name}_seconds" if unit == "seconds" else f"ctx_{name}"
+                    more: dict[str, Any] = {"buckets": BUCKETS} if unit == "seconds" else {}
+                    self._metrics[unit, stage] = metric(full, told, names, registry=self.registry, **more), names
+        found, names = self._metrics[unit, stage]
+        return found.labels(*(labels.get(name, "") for name in names)) if names else found
 
 
 class _Gauges:

@@ -11,7 +11,6 @@ from typing import Any
 import httpx
 import pytest
 from fastapi import FastAPI, Request
-from prometheus_client import CollectorRegistry
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 from starlette.routing import Mount, Route
@@ -20,7 +19,6 @@ from research import Index
 from research.errors import CtxError
 from research.governance import owner_principal
 from research.observe import NullRecorder, PrometheusRecorder, Recorder, Recorders
-from research.observe.exporters import MOST_SERIES
 from research.service.metrics import Measured, metrics_router
 
 QUESTION = "How many weeks of parental leave does the handbook give?"
@@ -50,34 +48,6 @@ def test_times_and_counts_have_names_of_their_own() -> None:
     assert found["ctx_pages_read_total", "pdf"] == 15
     assert found["ctx_events_total", "generation_published"] == 1
     assert found["process_resident_memory_bytes",] > 0
-
-
-def test_two_in_one_process_know_nothing_of_each_other() -> None:
-    one, other = PrometheusRecorder(), PrometheusRecorder()
-    one.count("questions")
-    other.count("questions", 5)
-    assert (_samples(one)["ctx_questions_total",], _samples(other)["ctx_questions_total",]) == (1, 5)
-
-
-def test_two_on_one_registry_harm_nothing() -> None:
-    registry = CollectorRegistry()
-    first, second = PrometheusRecorder(registry), PrometheusRecorder(registry)
-    for recorder in (first, second):
-        recorder.count("questions")
-        with recorder.time("fit"):
-            pass
-    assert _samples(first)["ctx_questions_total",] == 1
-
-
-def test_labels_have_an_end() -> None:
-    recorder = PrometheusRecorder()
-    for number in range(MOST_SERIES + 50):
-        recorder.count("asked", kind=f"kind {number}")
-    recorder.count("asked", kind="the text of a page " * 20)
-    values = {key[1]: value for key, value in _samples(recorder).items() if key[0] == "ctx_asked_total"}
-    assert len(values) == MOST_SERIES + 1
-    assert values["other"] == 51
-    assert not any("text of a page" in value for value in values)
 
 
 def test_whatever_is_said_nothing_raises() -> None:
