@@ -15,7 +15,7 @@ from ingest.ocr.engine import MAX_SIDE, OcrEngine, OcrLine
 from ingest.ocr.page import OcrResult, Render, blocks_of, ocr_page, read_page, render
 from ingest.ocr.tesseract import TesseractEngine
 from ingest.pdf.reader import PdfReader
-from research.records import Block, Box, FailedPage, Page, turned_back
+from research.records import Block, Box, FailedPage, Page
 
 WHOLE = OcrNeed()
 LETTER = [
@@ -107,16 +107,6 @@ def test_a_page_scanned_on_its_side_is_turned(engine: OcrEngine, degrees: int) -
     x, y = (line.box[0] + line.box[2]) / 2, (line.box[1] + line.box[3]) / 2
     expected = {90: (0.18, 0.5), 180: (0.5, 0.82), 270: (0.82, 0.5)}[degrees]
     assert (x, y) == pytest.approx(expected, abs=0.12)
-
-
-@pytest.mark.parametrize("turn", [0, 90, 180, 270])
-def test_turning_back_finds_the_old_place(turn: int) -> None:
-    image = Image.new("L", (200, 100), 255)
-    image.paste(0, (20, 10, 60, 20))
-    turned = image.rotate(-turn, expand=True)
-    x0, y0, x1, y1 = turned.point(lambda shade: 255 - shade).getbbox() or (0, 0, 0, 0)
-    box = (x0 / turned.width, y0 / turned.height, x1 / turned.width, y1 / turned.height)
-    assert turned_back(box, turn) == pytest.approx((0.1, 0.1, 0.3, 0.2))
 
 
 def test_hyphens_are_joined_as_in_text_pages() -> None:

@@ -34,33 +34,11 @@ def joined(*lines: str, elsewhere: str = "") -> str:
 
 
 @pytest.mark.parametrize(
-    "elsewhere",
-    [
-        "The part-timers are paid by the hour.",
-        "A part-timer is paid by the hour.",
-        "Part-time staff are paid by the hour.",
-        "This is the part-timer’s own choice.",
-    ],
-)
-def test_a_compound_known_in_another_form_keeps_its_hyphen(read: Read, elsewhere: str) -> None:
-    text = text_of(read, [elsewhere], ["All of the rules hold for part-", "timers as they do for us."])
-    assert "hold for part-timers as they do" in text
-
-
-@pytest.mark.parametrize(
     "elsewhere", ["Send the information to us.", "He informs the board.", "An Information sheet.", ""]
 )
 def test_a_word_the_document_has_whole_is_put_together(read: Read, elsewhere: str) -> None:
     text = text_of(read, [elsewhere], ["You find the infor-", "mation on the board."])
     assert "the information on" in text
-
-
-def test_the_more_frequent_spelling_wins(read: Read) -> None:
-    lines = ["All of us co-", "operate with you."]
-    often_whole = ["You must cooperate here.", "They cooperate now and co-operate then."]
-    often_cut = ["You must co-operate here.", "They co-operate now and cooperate then."]
-    assert "us cooperate with" in text_of(read, often_whole, lines)
-    assert "us co-operate with" in text_of(read, often_cut, lines)
 
 
 def test_a_document_that_cuts_no_words_keeps_every_hyphen(read: Read) -> None:
@@ -136,6 +114,11 @@ def test_common_english_without_any_help_from_the_document(lines: tuple[str, ...
         (("THE ANGLO-", "SAXON DESK"), "", "THE ANGLO-SAXON DESK"),
         (("the R-", "CNN model"), "The rcnn and the rcnn of it.", "the R-CNN model"),
         (("a blue plan-", "et turns"), "This planet is ours.", "a blue planet turns"),
+        (("hold for part-", "timers as ever"), "The part-timers are paid.", "hold for part-timers as ever"),
+        (("hold for part-", "timers as ever"), "A part-timer is paid.", "hold for part-timers as ever"),
+        (("hold for part-", "timers as ever"), "Part-time staff are paid.", "hold for part-timers as ever"),
+        (("all of us co-", "operate now"), "Cooperate here, cooperate and co-operate.", "all of us cooperate now"),
+        (("all of us co-", "operate now"), "Co-operate here, co-operate and cooperate.", "all of us co-operate now"),
         (("all government-", "provided aid"), "Some government bodies provided it.", "all government-provided aid"),
     ],
 )

@@ -27,11 +27,6 @@ def test_nobody_there(loopback: None) -> None:
     assert "see that the server runs" in error.hint
 
 
-def test_a_name_that_nobody_knows(loopback: None) -> None:
-    with client("http://localhost:1") as model, pytest.raises(ModelUnavailableError):
-        model.complete(ASK)
-
-
 @pytest.mark.parametrize("key", ["", KEY])
 def test_a_wrong_key(serving: Serving, key: str) -> None:
     said = json.dumps({"error": {"message": f"Incorrect API key provided: {key}.", "code": "invalid_api_key"}})
@@ -103,6 +98,9 @@ TOO_LONG = [
         (1048576, 0),
     ),
     (400, '{"error": {"message": "Please reduce the length of the messages or completion."}}', (0, 0)),
+    (500, '{"error": "input (901 tokens) is too large to process. increase the physical batch size"}', (0, 0)),
+    (400, '{"error": "the input length exceeds the context length"}', (0, 0)),
+    (413, '{"error": "`inputs` must have less than 512 tokens. Given: 600"}', (0, 0)),
 ]
 
 
