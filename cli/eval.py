@@ -28,7 +28,6 @@ from research.evaluation import (
     read_questions,
     read_set,
     summarise,
-    write_memory_run,
     write_run,
 )
 from research.settings import Mode
@@ -233,7 +232,7 @@ def _recall(
         running = ask_memories(index, read)
         asked = list(counted(running, len(read.questions), "asking", "questions", quiet=call.quiet))
     if run is not None:
-        write_memory_run(run, asked)
+        write_run(run, asked)
     return GoldCheck([one.gold for one in asked], [], {}, []), asked
 
 

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
         ask_memories,
         fill,
         summarise,
-        write_memory_run,
         write_run,
     )
 else:
@@ -40,7 +39,7 @@ else:
             "questions": "GoldCheck Question asks_memories check_field look_up read_questions read_set",
             "scoring": (
                 "Asked Failure Figure Latency METRICS RankedMemory RankedPage Report Row ask_all "
-                "ask_memories fill summarise write_memory_run write_run"
+                "ask_memories fill summarise write_run"
             ),
         },
     )

@@ -11,11 +11,20 @@ the gold are ids (which turn of a long conversation answers), and the turns of e
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    TypeAdapter,
+    ValidationError,
+)
 
 from research.errors import UsageError
 from research.records import DocumentInfo
@@ -42,39 +51,73 @@ class Question:
     line: int = 0
 
 
-class _WrongLineError(Exception):
-    """What is wrong with a line; its file and number are added where they are known."""
-
-
 def document_key(name: str) -> str:
     """What two spellings of one file's name have in common: no folder, no `.pdf`, no capitals."""
     return name.replace("\\", "/").rpartition("/")[2].lower().removesuffix(".pdf")
 
 
+def _of_a_file(name: str) -> str:
+    if not document_key(name):
+        raise ValueError("this is no file's name")
+    return name
+
+
+_FileName = Annotated[str, AfterValidator(_of_a_file)]
+
+
+class _Line(BaseModel):
+    """A line of a file of questions; whatever else stands on it is a field."""
+
+    model_config = ConfigDict(strict=True, extra="allow")
+    query: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+    qid: int | str | None = None
+
+
+class _PageLine(_Line):
+    gold: Annotated[list[tuple[_FileName, Annotated[int, Field(ge=1)]]], Field(min_length=1)]
+
+
+class _MemoryLine(_Line):
+    gold: Annotated[list[str], Field(min_length=1)]
+    conversation: Annotated[str, StringConstraints(pattern=r"^[^/\\\x00]+$")]
+
+
+_Kind = TypeVar("_Kind")
+_OBJECT = TypeAdapter(dict[str, Any])
+
+
 def read_questions(path: Path) -> list[Question]:
-    """All questions of a file. Raises `UsageError` with file, line and reason for the first line that is wrong."""
-    found: list[Question] = []
-    lines: dict[str, int] = {}
-    for number, entry in read_lines(path):
-        try:
-            question = _question(entry, number, lines)
-        except _WrongLineError as error:
-            raise _wrong(path, number, str(error)) from None
-        lines[str(question.qid)] = number
-        found.append(question)
+    """Read all questions of a file. Raises `UsageError` with file, line and reason for the first line that is wrong."""
+    found: dict[str, Question] = {}
+    for number, line in _lines(path, TypeAdapter(_PageLine), FORMAT):
+        qid = number if line.qid is None else line.qid
+        if str(qid) in found:
+            raise _wrong(path, number, f"the qid {qid!r} stands on line {found[str(qid)].line} already", FORMAT)
+        found[str(qid)] = Question(qid, line.query, tuple(line.gold), line.model_extra or {}, number)
     if not found:
         raise UsageError(f"{path} holds no questions", hint=FORMAT)
-    return found
+    return list(found.values())
 
 
-def read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects of a file, one a line, each with the line's number. Raises UsageError for the first that is none."""
-    for number, text in _lines(path):
+def _lines(path: Path, kind: TypeAdapter[_Kind], hint: str) -> Iterator[tuple[int, _Kind]]:
+    """Read a file of JSON, one object a line; each comes with its line's number."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}", hint="name a file of questions, one a line") from None
+    for number, line in enumerate(content.removeprefix(b"\xef\xbb\xbf").split(b"\n"), start=1):
+        if not line.strip():
+            continue
         try:
-            entry = _parsed(text)
-        except _WrongLineError as error:
-            raise _wrong(path, number, str(error)) from None
-        yield number, entry
+            yield number, kind.validate_json(line)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            place = ".".join(map(str, first["loc"]))
+            raise _wrong(path, number, f"`{place}`: {first['msg']}" if place else first["msg"], hint) from None
+
+
+def _wrong(path: Path, line: int, reason: str, hint: str) -> UsageError:
+    return UsageError(f"{path}:{line}: {reason}", hint=hint)
 
 
 def field_values(question: Question, name: str) -> list[str]:
@@ -99,77 +142,6 @@ def check_field(questions: Sequence[Question], name: str) -> None:
     raise UsageError(f"no question has a value for the field {name!r}", hint=there)
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}", hint="name a file of questions, one a line") from None
-    for number, line in enumerate(content.removeprefix(b"\xef\xbb\xbf").split(b"\n"), start=1):
-        try:
-            text = line.decode()
-        except UnicodeDecodeError:
-            raise _wrong(path, number, "not UTF-8") from None
-        if text.strip():
-            yield number, text
-
-
-def _parsed(text: str) -> dict[str, Any]:
-    try:
-        entry = json.loads(text, parse_constant=_refuse)
-    except json.JSONDecodeError as error:
-        raise _WrongLineError(f"no valid JSON: {error.msg} at column {error.colno}") from None
-    except RecursionError:
-        raise _WrongLineError("no valid JSON: nested too deeply") from None
-    except ValueError as error:  # a number of thousands of digits
-        raise _WrongLineError(f"no valid JSON: {error}") from None
-    if not isinstance(entry, dict):
-        raise _WrongLineError(f"an object is needed, not {_kind(entry)}")
-    return entry
-
-
-def _question(entry: dict[str, Any], line: int, lines: dict[str, int]) -> Question:
-    """`lines` holds where each qid before it stands."""
-    query = entry.get("query")
-    if not isinstance(query, str) or not query.strip():
-        raise _WrongLineError("`query` must be the question's text")
-    qid = entry.get("qid", line)
-    if isinstance(qid, bool) or not isinstance(qid, str | int):
-        raise _WrongLineError(f"`qid` must be text or a whole number, not {_kind(qid)}")
-    if str(qid) in lines:
-        raise _WrongLineError(f"the qid {qid!r} stands on line {lines[str(qid)]} already")
-    others = {name: value for name, value in entry.items() if name not in {"query", "gold", "qid"}}
-    return Question(qid, query.strip(), _gold(entry.get("gold")), others, line)
-
-
-def _gold(pairs: Any) -> tuple[tuple[str, int], ...]:
-    if not isinstance(pairs, list) or not pairs:
-        raise _WrongLineError("`gold` must be a list of [file name, page], with at least one")
-    for pair in pairs:
-        if not isinstance(pair, list) or len(pair) != 2 or not isinstance(pair[0], str) or not document_key(pair[0]):
-            raise _WrongLineError(f"`gold` holds {json.dumps(pair)[:80]}, which is no [file name, page]")
-        page = pair[1]
-        if isinstance(page, bool) or not isinstance(page, int):
-            raise _WrongLineError(
-                f"`gold` names the page {json.dumps(page)[:80]} of {pair[0]}, which is no whole number"
-            )
-        if page < 1:
-            raise _WrongLineError(f"`gold` names page {page} of {pair[0]}; pages count from 1")
-    return tuple((name, page) for name, page in pairs)
-
-
-def _wrong(path: Path, line: int, reason: str) -> UsageError:
-    return UsageError(f"{path}:{line}: {reason}", hint=FORMAT)
-
-
-def _refuse(constant: str) -> Any:
-    raise _WrongLineError(f"no valid JSON: {constant}")
-
-
-def _kind(value: Any) -> str:
-    names = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "null"}
-    return names.get(type(value), "a number")
-
-
 @dataclass(frozen=True, slots=True)
 class MemorySet:
     questions: list[Question]  # gold are ids; the field `conversation` says where
@@ -177,14 +149,18 @@ class MemorySet:
 
 
 def asks_memories(path: Path) -> bool:
-    """Whether a file of questions names memories, and not pages: told by its first line."""
-    gold = next((entry.get("gold") for _, entry in read_lines(path)), None)
+    """Tell by its first line whether a file of questions names memories, and not pages."""
+    gold = next((entry.get("gold") for _, entry in _lines(path, _OBJECT, FORMAT)), None)
     return isinstance(gold, list) and bool(gold) and isinstance(gold[0], str)
 
 
 def read_set(path: Path) -> MemorySet:
-    """The questions, and the memories of the conversations they name. Raises UsageError for what is wrong."""
-    questions = [_memory_question(path, number, entry) for number, entry in read_lines(path)]
+    """Read the questions, and the memories of the conversations they name. Raises UsageError for what is wrong."""
+    questions: list[Question] = []
+    for number, line in _lines(path, TypeAdapter(_MemoryLine), MEMORY_FORMAT):
+        qid = str(number if line.qid is None else line.qid)
+        others = {"conversation": line.conversation, **(line.model_extra or {})}
+        questions.append(Question(qid, line.query, tuple((name, NO_PAGE) for name in line.gold), others, number))
     if not questions:
         raise UsageError(f"{path} holds no questions", hint=MEMORY_FORMAT)
     names = dict.fromkeys(conversation_of(question) for question in questions)
@@ -195,27 +171,11 @@ def conversation_of(question: Question) -> str:
     return str(question.fields["conversation"])
 
 
-def _memory_question(path: Path, number: int, entry: dict[str, Any]) -> Question:
-    query, gold, place = (entry.get(name) for name in ("query", "gold", "conversation"))
-    sound = isinstance(query, str) and bool(query.strip()) and isinstance(gold, list) and bool(gold)
-    if (
-        not sound
-        or not all(isinstance(name, str) for name in gold or ())
-        or not isinstance(place, str)
-        or not place
-        or set("/\\\0") & set(place)
-    ):
-        raise UsageError(f"{path}:{number}: this is no question to memories", hint=MEMORY_FORMAT)
-    others = {name: value for name, value in entry.items() if name not in {"query", "gold", "qid"}}
-    ids = tuple((str(name), NO_PAGE) for name in gold or ())
-    return Question(str(entry.get("qid", number)), str(query).strip(), ids, others, number)
-
-
 def _memories(folder: Path, name: str) -> list[dict[str, Any]]:
     path = folder / f"{name}.memories.jsonl"
     if not path.is_file():
         raise UsageError(f"the memories of the conversation {name!r} are not there: {path}", hint=MEMORY_FORMAT)
-    return [entry for _, entry in read_lines(path)]
+    return [entry for _, entry in _lines(path, _OBJECT, MEMORY_FORMAT)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,10 +89,13 @@ def ask_all(index: Index, golds: Iterable[Gold], mode: str, *, per_doc: bool = F
 
 
 def write_run(path: Path, asked: Iterable[Asked]) -> None:
-    """The run file: a line a question, its pages in rank order."""
+    """Write the run file: a line a question, its pages or the ids of its memories in rank order."""
     with path.open("w", encoding="utf-8") as stream:
         for one in asked:
-            results = [{"doc": page.doc, "page": page.page} for page in one.ranked]
+            results = [
+                page.doc if isinstance(page, RankedMemory) else {"doc": page.doc, "page": page.page}
+                for page in one.ranked
+            ]
             stream.write(json.dumps({"qid": one.gold.question.qid, "results": results}) + "\n")
 
 
@@ -133,14 +136,6 @@ def ask_memories(index: Index, read: MemorySet) -> Iterator[Asked]:
             own = {each.memory.id, *each.memory.also}  # what says the same is found as this one
             ranked.append(RankedMemory(min(own & wanted, default=each.memory.id), NO_PAGE, each.raw_score))
         yield Asked(Gold(question, gold, ()), ranked, {}, seconds, Coverage(notes=list(found.notes)))
-
-
-def write_memory_run(path: Path, asked: Iterable[Asked]) -> None:
-    """The run file: a line a question, the ids in rank order."""
-    with path.open("w", encoding="utf-8") as stream:
-        for one in asked:
-            results = [memory.doc for memory in one.ranked]
-            stream.write(json.dumps({"qid": one.gold.question.qid, "results": results}) + "\n")
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,7 +121,7 @@ def test_a_wrong_line_is_named(call, filled: Path, questions: Path) -> None:
     questions.write_text(questions.read_text() + '{"query": "x", "gold": "crisis.pdf"}\n')
     ran = call("eval", str(questions), "--index", str(filled))
     assert ran.code == 2
-    assert f"{questions}:4: `gold` must be a list" in ran.err
+    assert f"{questions}:4: `gold`: Input should be a valid" in ran.err
 
 
 @pytest.mark.parametrize(

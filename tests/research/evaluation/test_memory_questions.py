@@ -11,7 +11,7 @@ from talks import QUESTIONS, write_lines, write_set
 
 from research.errors import UsageError
 from research.evaluation.questions import asks_memories, read_set
-from research.evaluation.scoring import ask_memories, fill, summarise, write_memory_run
+from research.evaluation.scoring import ask_memories, fill, summarise, write_run
 from tests.research.conversation.memory_index import open_index
 
 
@@ -26,7 +26,7 @@ def test_they_are_asked_inside_their_conversations(tmp_path: Path) -> None:
     assert [(row.name, row.questions) for row in report.slices] == [("1", 2), ("4", 1)]
     [failure] = report.failures
     assert (failure.question.qid, failure.rank) == ("c", None)
-    write_memory_run(tmp_path / "run.jsonl", asked)
+    write_run(tmp_path / "run.jsonl", asked)
     first = json.loads((tmp_path / "run.jsonl").read_text().splitlines()[0])
     assert (first["qid"], first["results"][0]) == ("a", "D1:1")
 

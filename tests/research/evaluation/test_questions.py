@@ -43,22 +43,22 @@ def test_a_byte_order_mark_and_windows_line_ends_do_no_harm(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("{", "no valid JSON"),
-        ('{"query": NaN}', "no valid JSON"),
-        ("[" * 100_000, "no valid JSON"),
-        ("[1]", "an object is needed, not a list"),
+        ("{", "Invalid JSON"),
+        ('{"query": NaN}', "`query`"),
+        ("[" * 100_000, "Invalid JSON"),
+        ("[1]", "object"),
         ('{"gold": [["a", 1]]}', "`query`"),
         ('{"query": "  ", "gold": [["a", 1]]}', "`query`"),
         ('{"query": 3, "gold": [["a", 1]]}', "`query`"),
         ('{"query": "x"}', "`gold`"),
         ('{"query": "x", "gold": []}', "`gold`"),
         ('{"query": "x", "gold": {"a": 1}}', "`gold`"),
-        ('{"query": "x", "gold": ["a", 1]}', "no [file name, page]"),
-        ('{"query": "x", "gold": [["", 1]]}', "no [file name, page]"),
-        ('{"query": "x", "gold": [["a", "1"]]}', "no whole number"),
-        ('{"query": "x", "gold": [["a", true]]}', "no whole number"),
-        ('{"query": "x", "gold": [["a", 0]]}', "count from 1"),
-        ('{"query": "x", "gold": [["a", 1]], "qid": [1]}', "`qid`"),
+        ('{"query": "x", "gold": ["a", 1]}', "`gold.0`"),
+        ('{"query": "x", "gold": [["", 1]]}', "`gold.0.0`: Value error, this is no file's name"),
+        ('{"query": "x", "gold": [["a", "1"]]}', "`gold.0.1`: Input should be a valid integer"),
+        ('{"query": "x", "gold": [["a", true]]}', "`gold.0.1`: Input should be a valid integer"),
+        ('{"query": "x", "gold": [["a", 0]]}', "`gold.0.1`: Input should be greater than or equal to 1"),
+        ('{"query": "x", "gold": [["a", 1]], "qid": [1]}', "`qid.int`"),
         ('{"query": "x", "gold": [["a", 1]], "qid": 1}', "stands on line 1 already"),
     ],
 )
@@ -74,7 +74,7 @@ def test_a_wrong_line_is_named_with_its_number_and_reason(tmp_path: Path, line: 
 def test_bytes_that_are_no_text_are_named_with_their_line(tmp_path: Path) -> None:
     path = tmp_path / "q.jsonl"
     path.write_bytes(GOOD.encode() + b'\n{"query": "\xff"}\n')
-    with pytest.raises(UsageError, match=r":2: not UTF-8"):
+    with pytest.raises(UsageError, match=r":2: Invalid JSON"):
         read_questions(path)
 
 
