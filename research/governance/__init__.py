@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     )
     from research.governance.audit import Audit, Verification, check_audit
     from research.governance.enforce import PolicyAccess, record_access
-    from research.governance.findings import Placeholders
     from research.governance.keys import find_keys
     from research.governance.labels import Label, Labels, Proposal, mark_of, resources_of
     from research.governance.masking import SecretMasker, known_secrets
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
         SECRETS,
         BaseRedactor,
         NoopRedactor,
+        Placeholders,
         RedactorProtocol,
         SafeRedactor,
         redactor_of,
@@ -58,12 +58,11 @@ else:
             ),
             "audit": "Audit Verification check_audit",
             "enforce": "PolicyAccess record_access",
-            "findings": "Placeholders",
             "keys": "find_keys",
             "labels": "Label Labels Proposal mark_of resources_of",
             "masking": "SecretMasker known_secrets",
             "policy": "MemoryAccessPolicy check_policy read_policies",
             "people": "PresidioRedactor",
-            "redaction": "BaseRedactor NoopRedactor RedactorProtocol SECRETS SafeRedactor redactor_of",
+            "redaction": "BaseRedactor NoopRedactor Placeholders RedactorProtocol SECRETS SafeRedactor redactor_of",
         },
     )

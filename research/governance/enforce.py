@@ -108,7 +108,7 @@ class PolicyAccess:
     def see(self, reader: Reader, before: Seen | None = None) -> Seen:
         """Look up what there is to see of the whole catalog; or of its memories, with what was seen `before` of the
         rest."""
-        from research.governance.findings import Placeholders
+        from research.governance.redaction import Placeholders
 
         looking = _Looking(self, reader)
         if before is None:

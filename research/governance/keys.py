@@ -18,8 +18,7 @@ from collections.abc import Callable, Iterator
 from math import log2
 from typing import NamedTuple
 
-from research.governance.findings import Finding, Labels, labels
-from research.governance.patterns import TABLES
+from research.governance.patterns import TABLES, Finding, Labels, labels
 
 _RUN = re.compile(r"(?<!\S)\S{16,}+")  # every mark below is at least that long with its token
 _MARKED = re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(TABLES['tokens'].values())})")

@@ -366,7 +366,7 @@ class Proposal:
 @cache
 def _marks() -> dict[str, re.Pattern[str]]:
     """Of languages/*.toml, the strictest first: "strictly confidential" is more than "confidential"."""
-    from research.governance.findings import languages
+    from research.governance.patterns import languages
 
     marks = [language["marks"] for language in languages() if "marks" in language]
 

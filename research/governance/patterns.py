@@ -1,5 +1,10 @@
-"""What is known by its shape and its check digits: mail addresses, cards, accounts, numbers that a state gives to a
-person, telephone numbers. The tables are in patterns.toml.
+"""What rules find in a text, where and of which kind, never the text itself; and what is known by its shape and its
+check digits: mail addresses, cards, accounts, numbers that a state gives to a person, telephone numbers. The tables
+are in patterns.toml; words and patterns of each language in languages/*.toml: who speaks another one adds a file.
+
+`fold` is a text as finders read it: figures and letters of full width, spaces and dashes of all kinds made plain, and
+what nobody sees (zero-width characters, soft hyphens) left out. PDFs are full of such characters by accident; a hostile
+text may hold them on purpose.
 
 All patterns are bounded: quantifiers are possessive or end soon, and a rule begins only where a word does, so a hostile
 text costs no more time than its length.
@@ -14,14 +19,121 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import date
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
-
-from research.governance.findings import Finding, labels
+from unicodedata import category, decimal
 
 TABLES: dict[str, Any] = tomllib.loads(Path(__file__).with_name("patterns.toml").read_text("utf-8"))
+
+
+class Finding(NamedTuple):
+    start: int
+    end: int
+    kind: str
+
+
+_UNSEEN = re.compile(
+    "[\u00ad\u034f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0f\ufeff\U000e0000-\U000e007f]"
+)
+
+
+class _Plain(dict[int, int]):
+    """Character → its plain one."""
+
+    def __missing__(self, code: int) -> int:
+        sign = chr(code)
+        plain = code - 0xFEE0 if 0xFF01 <= code <= 0xFF5E else code
+        if (kind := category(sign)) == "Nd":
+            plain = 0x30 + decimal(sign)
+        elif kind == "Zs":
+            plain = 0x20
+        elif kind == "Pd" or sign == "−":
+            plain = 0x2D
+        if len(self) < 1 << 14:  # a hostile text may hold all characters there are
+            self[code] = plain
+        return plain
+
+
+_PLAIN = _Plain({**dict.fromkeys(map(ord, "“”„‟"), ord('"')), **dict.fromkeys(map(ord, "‘’‚‛"), ord("'"))})
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Folded:
+    text: str
+    places: Sequence[int] | None = None  # of each character in the original; None: where it stands here
+
+    def original(self, start: int, end: int) -> tuple[int, int]:
+        return (start, end) if self.places is None else (self.places[start], self.places[end - 1] + 1)
+
+
+def fold(text: str) -> Folded:
+    if text.isascii():
+        return Folded(text)
+    plain = text.translate(_PLAIN)  # one character for one
+    if not _UNSEEN.search(plain):
+        return Folded(plain)
+    places = [at for at, sign in enumerate(plain) if not _UNSEEN.match(sign)]
+    return Folded("".join(plain[at] for at in places), places)
+
+
+@cache
+def languages() -> list[dict[str, Any]]:
+    files = Path(__file__).with_name("languages").glob("*.toml")
+    return [tomllib.loads(file.read_text("utf-8")) for file in sorted(files)]
+
+
+def all_words(field: str) -> frozenset[str]:
+    """Return the words of a field in all languages."""
+    return frozenset(word for language in languages() for word in language.get(field, "").split())
+
+
+def any_pattern(field: str) -> str:
+    """Return a pattern that fits what fits the field's in any language, the longest first."""
+    words = dict.fromkeys(word for each in languages() if field in each for word in each[field].split("|"))
+    return "|".join(sorted(words, key=len, reverse=True))
+
+
+def all_patterns(field: str) -> list[str]:
+    """Return the patterns of a field in all languages."""
+    return [pattern for language in languages() for pattern in language.get(field, ())]
+
+
+class Labels(NamedTuple):
+    """Patterns for what stands before a number; each ends where the number begins."""
+
+    phone: re.Pattern[str]
+    call: re.Pattern[str]
+    password: re.Pattern[str]  # to the end of "the password is "
+    password_name: re.Pattern[str]  # at the end of what stands before a colon
+    password_words: tuple[str, ...]  # in small letters; without one of them no pattern needs to be tried
+
+
+@cache
+def labels() -> Labels:
+    number = r"(?:[ -]?(?:numbers?|no\.?|nr\.?|nummer|numero|número|numéro|num\.?|n°|№))?"
+    link = any_pattern("link")
+    between = r"[ \t:.=#|>/-]{0,5}"
+    phone = (
+        rf"(?i)(?<![^\W\d_])(?:{any_pattern('phone')})(?:s|\.)?{number}(?: ?\([^()\d\n]{{1,24}}\))?"
+        rf"(?: ?(?:{link})(?= ))?{between}$"
+    )
+    call = (
+        rf"(?i)(?<![^\W\d_])(?:(?:{any_pattern('call')})(?: (?:{any_pattern('person')})(?![^\W\d_]))?{between}"
+        rf"|(?:{any_pattern('reach')}|{any_pattern('call')})(?![^\W\d_])[^\d\n.!?:]{{0,30}}?"
+        rf"(?:(?<= )(?:{link}|number) |:){between})$"
+    )
+    words = any_pattern("password")
+    word = rf"(?<![^\W\d_])(?:{words})(?![^\W\d_])"
+    name = rf"(?i){word}[\"'` )\]]{{0,3}}[ \t]{{0,4}}$"
+    of_what = r"(?: (?:for|of|to|für|von|pour|de|para|per|voor) [^\n:=]{1,40}?)?"
+    password = rf"(?i){word}{of_what}[ ,]{{1,2}}(?:{link}) (?:now |still |jetzt )?"
+    plain = tuple(word.split(" ?")[0] for word in words.split("|"))
+    return Labels(re.compile(phone), re.compile(call), re.compile(password), re.compile(name), plain)
+
 
 _EMAIL = re.compile(
     r"(?<![\w.+%-])(?!(?:git|hg|svn)@)\w[\w.+%'&/=-]{0,63}+@(?:[^\W_][\w-]{0,61}+\.){1,6}[^\W\d_]{2,24}+(?![\w@])"

@@ -20,15 +20,8 @@ from unicodedata import combining, normalize
 from research.context import open_table
 from research.encoders import is_there, quiet
 from research.errors import RedactionError, UsageError
-from research.governance.findings import (
-    MODEL_KINDS,
-    Finding,
-    Placeholders,
-    all_patterns,
-    all_words,
-    any_pattern,
-)
-from research.governance.redaction import BaseRedactor
+from research.governance.patterns import Finding, all_patterns, all_words, any_pattern
+from research.governance.redaction import MODEL_KINDS, BaseRedactor, Placeholders
 
 INSTALL = "pip install 'ctx-research[redact]'"
 

@@ -5,6 +5,10 @@ accounts, telephone and identity numbers too. For names and addresses of people 
 `research.governance.people`. Any other class with `redact(text) -> str` may stand in their place; whoever calls one
 does it through `SafeRedactor`, which fails closed: a text comes out made safe, or not at all.
 
+`Placeholders` stand in place of what was taken out: `<PERSON_1>`, and the same again for the same person. One belongs
+to one context: all texts that are redacted with it share its numbers. It keeps no value, only keyed hashes that mean
+nothing outside this process, so nothing can be read out of it.
+
 A redactor that raises, hangs, answers nonsense or cannot be loaded costs the texts it was given. Of them nothing is
 told but how many and why (`error`, `timeout`, `unavailable`): no text, no message of an exception, no traceback,
 because each of them may quote what it choked on.
@@ -13,29 +17,20 @@ because each of them may quote what it choked on.
 from __future__ import annotations
 
 import re
+import secrets
 import threading
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from hashlib import blake2b
+from threading import Lock
 from typing import TYPE_CHECKING, Protocol, TypeVar, cast, runtime_checkable
 
 from research.errors import RedactionError, UsageError
-from research.governance.findings import (
-    KINDS,
-    MODEL_KINDS,
-    PATTERN_KINDS,
-    PLACEHOLDER,
-    SECRET_KINDS,
-    Finding,
-    Placeholders,
-    essence,
-    fold,
-    merged,
-)
 from research.governance.keys import assigned, find_keys
-from research.governance.patterns import cards, emails, ibans, national_ids, phones
+from research.governance.patterns import Finding, all_words, cards, emails, fold, ibans, national_ids, phones
 from research.observe import NULL_RECORDER, Recorder, logger_of
 from research.parallel import Workers
 
@@ -43,8 +38,90 @@ if TYPE_CHECKING:
     from research.settings import Settings
     from research.store import Reader
 
+# Of two that overlap, the first of these names the whole.
+SECRET_KINDS = ("private_key", "key", "password")
+PATTERN_KINDS = ("iban", "card", "national_id", "email", "phone")
+MODEL_KINDS = ("address", "person")
+KINDS = (*SECRET_KINDS, *PATTERN_KINDS, *MODEL_KINDS)
+
 SECRETS = frozenset(SECRET_KINDS)
 PII = SECRETS | frozenset(PATTERN_KINDS)
+
+PLACEHOLDER = re.compile(r"<[A-Z]{2,16}(?:_[A-Z]{2,16}){0,2}_[0-9]{1,6}>")
+
+_WORD = re.compile(r"[^\W\d_]++")
+
+
+class Placeholders:
+    def __init__(self) -> None:
+        self._salt = secrets.token_bytes(16)
+        self._lock = Lock()
+        self._numbers: dict[tuple[str, bytes], int] = {}
+        self._counts: Counter[str] = Counter()
+        self._people: dict[int, frozenset[bytes]] = {}
+
+    def name(self, kind: str, value: str) -> str:
+        """Return the placeholder for a value of a kind ("person", "email", …), without regard to case, spaces and
+        signs."""
+        with self._lock:
+            number = self._person(value) if kind == "person" else self._number(kind, essence(kind, value))
+        return f"<{kind.upper()}_{number}>"
+
+    def knows_person(self, word: str) -> bool:
+        """Return whether a word, in small letters, is among the names of somebody who was named in full."""
+        hashed = self._hash(word)
+        with self._lock:
+            return any(hashed in names for names in self._people.values() if len(names) > 1)
+
+    def _number(self, kind: str, value: str) -> int:
+        key = kind, self._hash(value)
+        if key not in self._numbers:
+            self._counts[kind] += 1
+            self._numbers[key] = self._counts[kind]
+        return self._numbers[key]
+
+    def _person(self, value: str) -> int:
+        """Somebody whose words are among a known person's, or the other way round, is that person, if it can be only
+        one: Ms Lopez is Maria Lopez, until there is an Ana Lopez too."""
+        words = frozenset(self._hash(word) for word in essence("person", value).split())
+        same = [number for number, known in self._people.items() if words and (words <= known or known <= words)]
+        exact = [number for number in same if self._people[number] == words]
+        if len(exact or same) != 1:
+            number = self._number("person", essence("person", value))
+            self._people.setdefault(number, words)
+            return number
+        [number] = exact or same
+        self._people[number] |= words
+        return number
+
+    def _hash(self, value: str) -> bytes:
+        return blake2b(value.encode("utf-8", "surrogatepass"), key=self._salt, digest_size=16).digest()
+
+
+def essence(kind: str, value: str) -> str:
+    """Return a value without what may differ between two mentions of the same."""
+    if kind == "person":
+        words = _WORD.findall(re.sub(r"['’]s\b", "", value).casefold())
+        titles = all_words("titles")
+        return " ".join(word for word in words if word not in titles and len(word) > 1) or value.casefold()
+    if kind in {"card", "iban", "phone", "national_id"}:
+        return "".join(sign for sign in value.casefold() if sign.isalnum())
+    if kind in {"email", "address"}:
+        return " ".join(value.casefold().split())
+    return value  # of keys and passwords every character counts
+
+
+def merged(findings: Iterable[Finding]) -> list[Finding]:
+    """Return findings in order, none of which overlap: those that do become one, so that nothing of either is left."""
+    joined: list[Finding] = []
+    for each in sorted(findings):
+        if joined and each.start < joined[-1].end:
+            last = joined[-1]
+            joined[-1] = Finding(last.start, max(last.end, each.end), min(last.kind, each.kind, key=KINDS.index))
+        else:
+            joined.append(each)
+    return joined
+
 
 _FINDERS: Sequence[tuple[frozenset[str], Callable[[str], Iterator[Finding]]]] = (
     (SECRETS, find_keys),

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from research.governance import findings, keys, masking, patterns, people, redaction
+from research.governance import keys, masking, patterns, people, redaction
 from research.governance.masking import SecretMasker
 from research.governance.redaction import BaseRedactor
 from tests.research.governance.hostile import LENGTH, TEXTS
 
-MODULES = (findings, keys, masking, patterns, people, redaction)
+MODULES = (keys, masking, patterns, people, redaction)
 UNBOUNDED = re._constants.MAXREPEAT  # type: ignore[attr-defined]
 # One class of characters and nothing behind it that could fail: read once, whatever follows.
 SIMPLE = {r"\d+", "[0-9]+"}
@@ -35,7 +35,7 @@ def _all() -> Iterator[tuple[str, re.Pattern[str]]]:
                 continue
             for pattern in _patterns(value):
                 yield f"{module.__name__}.{name}", pattern
-    for pattern in _patterns(tuple(findings.labels())):
+    for pattern in _patterns(tuple(patterns.labels())):
         yield "labels", pattern
 
 

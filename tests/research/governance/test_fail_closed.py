@@ -15,8 +15,7 @@ import pytest
 
 from research.errors import RedactionError, UsageError
 from research.governance import redaction
-from research.governance.findings import Placeholders
-from research.governance.redaction import BaseRedactor, NoopRedactor, Redacted, SafeRedactor, redactor_of
+from research.governance.redaction import BaseRedactor, NoopRedactor, Placeholders, Redacted, SafeRedactor, redactor_of
 from research.settings import Settings
 
 MARK = "zanzibar-9f3e"

@@ -16,7 +16,6 @@ from pathlib import Path
 import pytest
 
 from research.errors import RedactionError, UsageError
-from research.governance.findings import Placeholders, merged
 from research.governance.people import (
     INSTALL,
     Entity,
@@ -26,6 +25,7 @@ from research.governance.people import (
     is_word,
     people,
 )
+from research.governance.redaction import Placeholders, merged
 from tests.research.governance.made import made
 from tests.research.governance.test_figures import clean_sentences
 

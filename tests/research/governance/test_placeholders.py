@@ -6,8 +6,7 @@ import pickle
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-from research.governance.findings import Placeholders
-from research.governance.redaction import BaseRedactor
+from research.governance.redaction import BaseRedactor, Placeholders
 
 
 def test_one_number_for_one_thing() -> None:

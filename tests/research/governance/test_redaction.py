@@ -16,8 +16,8 @@ from research.governance import (
     SafeRedactor,
     redactor_of,
 )
-from research.governance.findings import KINDS, Finding, merged
-from research.governance.redaction import PII, SECRETS
+from research.governance.patterns import Finding
+from research.governance.redaction import KINDS, PII, SECRETS, merged
 from research.settings import Settings, load_settings
 
 TEXT = "ana@example.com, 4111 1111 1111 1111, password=hunter2, +49 30 1234567, 10.0.0.1"
