@@ -158,6 +158,27 @@ class Budget:
         """Return the reply with as many entries as fit, of `most` at most."""
         return self.fit(render, lambda reply: reply, most)
 
+    def listed(
+        self,
+        name: str,
+        found: Sequence[T],
+        entry: Callable[[int, T], tuple[str, dict[str, Any]]],
+        notes: Callable[[Sequence[T]], list[str]],
+        **fields: Any,
+    ) -> Reply:
+        """Return a reply with as many entries as fit, below the notes on those that are shown. Each is a text and an
+        object, which stands in the field of that name."""
+
+        def render(count: int) -> Reply:
+            left = len(found) - count
+            entries = [entry(number, each) for number, each in enumerate(found[:count], start=1)]
+            more = [f"{left} more did not fit: raise max_tokens, or ask for fewer."] if left else []
+            above = "\n".join([*notes(found[:count]), *more])
+            texts = "\n\n".join(text for text, _ in entries)
+            return Reply(f"{above}\n\n{texts}", {name: [each for _, each in entries], **fields, "truncated": left > 0})
+
+        return self.longest(render, len(found))
+
 
 class EscapedCounter(TokenCounter):
     """Counts a text about as it stands inside JSON: what is escaped there costs more. Piece by piece, so a little off
@@ -241,17 +262,10 @@ def _sentence(text: str) -> str:
 
 def _cut(text: str) -> str:
     """Shorten an error's words for the least budget."""
-
-    def fits(text: str) -> bool:
-        return counter().count(json.dumps(text, ensure_ascii=False)) <= _ERROR_TOKENS
-
-    if fits(text):
-        return text
-    low, high = 0, min(len(text), 8 * _ERROR_TOKENS)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fits(f"{text[:middle]}…") else (low, middle)
-    return f"{text[:low]}…"
+    shown = text
+    while counter().count(json.dumps(shown, ensure_ascii=False)) > _ERROR_TOKENS:
+        shown = f"{shown[: 3 * len(shown) // 4]}…"
+    return shown
 
 
 Run = TypeVar("Run", bound=Callable[..., Reply])

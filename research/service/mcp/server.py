@@ -94,7 +94,7 @@ _INGEST_WORDS = "Adds PDFs, or all PDFs of a folder; may take minutes. Only when
 _INGEST_OUTPUT = output_schema(
     {"added": int, "replaced": int, "unchanged": int, "failed": int, "pages": int, "interrupted": bool}
 )
-_INGEST_TOKENS = 2000
+_NAMED = 20  # files that failed
 _STAGES = {
     "wait": "waiting for another ingest to end",
     "read": "reading",
@@ -163,9 +163,7 @@ class _Handlers:
             if tool.has_budget:
                 values["budget"] = Budget(values.pop("max_tokens"), text_in)
                 del values["text_in"]
-            reply = await (
-                self._ingest(values["paths"], ctx) if tool.name == "ingest" else self._run(tool, values, ctx)
-            )
+            reply = await self._run(tool, values, ctx)
         except CtxError as error:
             log.info("tool %s: %s", params.name if params.name in tools else "unknown", type(error).__name__)
             return _error(error)
@@ -334,31 +332,20 @@ def _progress(message: Mapping[str, Any]) -> str:
 
 
 def _ingest_reply(summary: Mapping[str, Any]) -> Reply:
-    """Say what became of the files, the failed ones by name as far as there is room."""
+    """Say what became of the files, the first failed ones by name."""
     counts = {name: int(summary.get(name, 0)) for name in ("added", "replaced", "renamed", "copy", "unchanged")}
     failed = [file for file in summary.get("files", ()) if file.get("result") == "failed"]
     number, pages = int(summary.get("failed", len(failed))), int(summary.get("pages", 0))
     told = [f"{count} {name}" for name, count in {**counts, "failed": number}.items() if count]
-    notes = [f"{', '.join(told) or 'nothing to do'}; {pages} pages read."]
+    lines = [f"{', '.join(told) or 'nothing to do'}; {pages} pages read."]
     if summary.get("interrupted"):
-        notes.append("Interrupted: call ingest again with the same paths, and it goes on where it was.")
-    if number:
-        notes.append("Failed files are not in the index:")
-    fields = {
-        "added": counts["added"],
-        "replaced": counts["replaced"],
-        "unchanged": counts["unchanged"] + counts["renamed"] + counts["copy"],
-        "failed": number,
-        "pages": pages,
-        "interrupted": bool(summary.get("interrupted")),
-    }
-
-    def render(count: int) -> Reply:
-        lines = [f"- {one_line(str(file['filename']))}: {one_line(str(file['reason']))}" for file in failed[:count]]
-        more = [f"- and {number - count} more"] if count < number else []
-        return Reply("\n".join([*notes, *lines, *more]), fields)
-
-    return Budget(_INGEST_TOKENS).longest(render, len(failed))
+        lines.append("Interrupted: call ingest again with the same paths, and it goes on where it was.")
+    lines += ["Failed files are not in the index:"] * bool(number)
+    lines += [f"- {in_line(str(file['filename']))}: {in_line(str(file['reason']))}" for file in failed[:_NAMED]]
+    lines += [f"- and {number - _NAMED} more"] * (number > _NAMED)
+    fields = {name: counts[name] for name in ("added", "replaced")}
+    same = {"unchanged": counts["unchanged"] + counts["renamed"] + counts["copy"], "failed": number, "pages": pages}
+    return Reply("\n".join(lines), {**fields, **same, "interrupted": bool(summary.get("interrupted"))})
 
 
 def _described(tool: Tool) -> types.Tool:

@@ -104,7 +104,7 @@ def _answer_fields(
     sources: Sequence[SourceDocument], confidence: Confidence | None, *, dropped: int, truncated: bool
 ) -> dict[str, Any]:
     return {
-        "sources": _listed(sources),
+        "sources": [_placed(number, each) for number, each in enumerate(sources, start=1)],
         "confidence": _confidence(confidence),
         "truncated": truncated,
         "dropped": dropped,
@@ -124,21 +124,17 @@ def search(index: Index, request: AskRequest, budget: Budget) -> Reply:
     found = index.search(request)
     check_legs(found.coverage)
 
-    def render(count: int) -> Reply:
-        left = len(found.results) - count
-        notes = [*_sure(found.confidence, bool(found.results)), *coverage_notes(found.coverage)]
-        if left:
-            notes.append(f"{left} more did not fit: raise max_tokens, or lower num_results.")
-        notes += suspicion_notes((f"[{each.citation}]", each.suspicious) for each in found.results[:count])
-        lines = [_result_line(each) for each in found.results[:count]]
-        fields: dict[str, Any] = {
-            "results": _listed(found.results[:count]),
-            "confidence": _confidence(found.confidence),
-            "truncated": left > 0,
-        }
-        return Reply("\n".join(notes) + "\n\n" + "\n\n".join(lines), fields)
+    def notes(shown: Sequence[PageResult]) -> list[str]:
+        marked = suspicion_notes((f"[{each.citation}]", each.suspicious) for each in shown)
+        return [*_sure(found.confidence, bool(found.results)), *coverage_notes(found.coverage), *marked]
 
-    return budget.longest(render, len(found.results))
+    return budget.listed(
+        "results",
+        found.results,
+        lambda number, each: (_result_line(each), _placed(number, each)),
+        notes,
+        confidence=_confidence(found.confidence),
+    )
 
 
 def _result_line(result: PageResult) -> str:
@@ -462,9 +458,6 @@ def _truncated(dropped: int) -> str:
     return f"Truncated at […]{more}. Raise max_tokens, or read on with get_page."
 
 
-def _listed(pages: Sequence[SourceDocument | PageResult]) -> list[dict[str, Any]]:
-    return [
-        {"citation": n, "ref": each.ref, "filename": each.filename, "page": each.page,
-         "score": round(each.relevance_score, 2)}
-        for n, each in enumerate(pages, start=1)
-    ]  # fmt: skip
+def _placed(number: int, page: SourceDocument | PageResult) -> dict[str, Any]:
+    score = round(page.relevance_score, 2)
+    return {"citation": number, "ref": page.ref, "filename": page.filename, "page": page.page, "score": score}
