@@ -1,7 +1,7 @@
 """Ingests that a server runs: one at a time, each in a process of its own; the others stand in line.
 
 The index has one writer, so more at once would only wait for each other. Jobs live in memory; what must outlast the
-server (a file that was uploaded) lies on disk, and whoever answers for it hears when a job begins and how it ends.
+server (a file that was uploaded) lies on disk, and whoever answers for it hears how its job ends.
 Used from any thread. Nothing here knows the package `ingest`: the command line hands in what starts its process.
 """
 
@@ -63,13 +63,12 @@ def now() -> str:
 
 @dataclass(eq=False)
 class Job:
-    """An ingest of some paths, which its runner alone changes, under its lock. `on_begin` and `on_end` are for whoever
-    answers for the files: they must outlast this process, a job does not."""
+    """An ingest of some paths, which its runner alone changes, under its lock. `on_end` is for whoever answers
+    for the files: they must outlast this process, a job does not."""
 
     paths: tuple[Path, ...]
     files: tuple[JobFile, ...] = ()
     folder: str = ""
-    on_begin: Callable[[], None] = lambda: None
     on_end: Callable[[Job, State], None] = lambda job, state: None
     id: str = field(default_factory=lambda: uuid.uuid4().hex)  # not to be guessed
     created_at: str = field(default_factory=now)
@@ -81,7 +80,6 @@ class Job:
     summary: Message | None = None
     problem: Message | None = None
     cancelled: bool = False
-    broken: bool = False  # its process ended without a word
     version: int = 0  # counts what happened
     events: deque[tuple[int, str, Message]] = field(default_factory=lambda: deque(maxlen=_KEPT_EVENTS))
 
@@ -159,7 +157,6 @@ class Job:
             return stopped
         how = f"was ended by signal {-code}" if code < 0 else f"ended with code {code}"
         log.error("the process of an ingest %s", how)
-        self.broken = True
         hint = "what it had finished is kept; start it again and it goes on there"
         self.problem = Problem(500, "The ingest broke off", f"its process {how}", hint, "ingest-broken").to_dict()
         return "failed"
@@ -351,7 +348,6 @@ class JobRunner:
             self._end(job, state)
 
     def _run(self, job: Job) -> State:
-        job.on_begin()
         try:
             process = self._start(job.paths)
         except OSError as error:

@@ -12,7 +12,6 @@ import os
 import re
 import unicodedata
 from collections.abc import AsyncIterator, Sequence
-from functools import partial
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,7 +26,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import StreamingResponse
 
 from research.errors import CtxError, NothingFoundError, ProblemError, is_full, next_step, unusable
-from research.observe import log_failure, logger_of
+from research.observe import log_failure
 from research.schema import maybe, several
 from research.service.jobs import ADDRESS, Job, JobFile, State, paths_below
 from research.service.problems import Problem, only_for_owner, refused
@@ -37,8 +36,6 @@ from research.service.service import Limits
 from research.store import Catalog, Incoming, IndexPaths, Upload, files
 
 if TYPE_CHECKING:
-    from starlette.requests import Request
-
     from research.service.jobs import JobRunner
     from research.service.service import ServeOptions
 
@@ -76,13 +73,10 @@ _HEAD = 8192  # bytes in which a PDF says that it is one, as `ctx ingest` has it
 _SIGN = b"%PDF"
 _OTHER_FIELDS = 20
 _PIECE = 256 * 1024  # bytes that are written at once
-_MOST_BEGINS = 5  # of ingests that did not come to any end
 # Outcomes that say nothing against the file: it goes on waiting. `killed`: its reader was, perhaps for want of memory.
 _NOT_ITS_FAULT = {"killed", "gone"}
 # Outcomes that no other try will change. The sender has the file and is told; a copy would fill the disk for nothing.
 _NO_DOCUMENT = {"not_a_pdf", "damaged", "encrypted", "empty", "no_pages"}
-
-log = logger_of("service")
 
 
 class Uploads:
@@ -153,7 +147,6 @@ class Uploads:
         job = Job(
             paths=tuple(upload.path for upload in chosen),
             files=tuple(JobFile(upload.name, upload.size, upload.doc_id) for upload in chosen),
-            on_begin=partial(_note_begin, chosen),
             on_end=lambda job, state: self._end(chosen, job, state),
         )
         try:
@@ -162,29 +155,22 @@ class Uploads:
             self._discard(received)
             raise
 
-    def resume(self) -> Job | None:
-        """At the start: submit a job for what an earlier server accepted and did not finish; None if there is nothing.
-        One that has been begun again and again without an end is given up, for it may be what ends every server."""
+    def resume(self) -> list[Job]:
+        """At the start: submit a job for each file that an earlier server accepted and did not finish. A file that ends
+        its process keeps no other from being read."""
         try:
             files.sweep(self._paths)
             waiting = files.waiting_uploads(self._paths)
         except OSError as error:
             log_failure("service", "looking for uploads", error)
-            return None
-        hopeless = [upload for upload in waiting if files.begun(upload) >= _MOST_BEGINS]
-        for upload in hopeless:
-            log.error("an upload ended every ingest, and is given up: %s", upload.doc_id)
-            files.fail(upload, "hopeless", f"{_MOST_BEGINS} ingests that began with it did not come to any end")
-        left = [upload for upload in waiting if upload not in hopeless]
-        return self.submit(left) if left else None
+            return []
+        return [self.submit([upload]) for upload in waiting]
 
     def _end(self, chosen: Sequence[Upload], job: Job, state: State) -> None:
         """What was read no longer waits. What nobody can read is gone, and so is what a cancelled job had not come to;
         what failed otherwise is marked. After any other end the rest waits for the next start."""
         for upload in chosen:
             outcome = job.outcomes.get(upload.doc_id)
-            if not job.broken:
-                files.note_end(upload)
             if outcome is None or state not in ("done", "cancelled"):
                 if state == "cancelled":
                     self._forget(upload, job)
@@ -210,11 +196,6 @@ class Uploads:
                 return catalog.documents.get(upload.doc_id) is not None
         except CtxError:  # there is no index yet
             return self._paths.exists
-
-
-def _note_begin(chosen: Sequence[Upload]) -> None:
-    for upload in chosen:
-        files.note_begin(upload)
 
 
 def _trouble(error: OSError) -> ProblemError:

@@ -4,7 +4,7 @@ Uploads were sent to a server and lie nowhere else: they are inside the index, d
 
     uploads/.incoming-<32 hex>/<name>.pdf   being received; whoever writes it holds its lock
     uploads/<document's id>/<name>.pdf      received whole: one folder a content, which the id is made of
-                            waiting         there until an ingest is through with it; how many broke off
+                            waiting         there until an ingest is through with it
                             failed.json     why it could not be read
 
 A folder comes into its place in one rename, with `waiting` in it: a server that is killed finds at its next start what
@@ -174,28 +174,6 @@ def waiting_uploads(paths: IndexPaths) -> list[Upload]:
 def all_uploads(paths: IndexPaths) -> list[Upload]:
     folders = sorted(own_entries(paths.uploads, DOC_ID))
     return [upload for folder in folders if (upload := _upload_in(folder)) is not None]
-
-
-def begun(upload: Upload) -> int:
-    """How many ingests began with it and broke off. One that ends every process must not be tried for ever."""
-    with suppress(OSError, ValueError):
-        return int(read_file(upload.folder / _WAITING, _MOST))
-    return 0
-
-
-def note_begin(upload: Upload) -> None:
-    _note(upload, begun(upload) + 1)
-
-
-def note_end(upload: Upload) -> None:
-    """It ended in good order, whatever became of it; only those count that broke off."""
-    if (upload.folder / _WAITING).exists():
-        _note(upload, max(0, begun(upload) - 1))
-
-
-def _note(upload: Upload, count: int) -> None:
-    with suppress(OSError):
-        _write(upload.folder / _WAITING, str(count).encode())
 
 
 def settle(upload: Upload) -> None:

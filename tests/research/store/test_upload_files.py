@@ -47,11 +47,6 @@ def test_an_upload_is_private_whole_and_waits(paths: IndexPaths) -> None:
     assert modes == {0o700}
     assert {path.stat().st_mode & 0o777 for path in upload.folder.iterdir()} == {0o600}
     assert [each.path for each in files.waiting_uploads(paths)] == [upload.path]
-    files.note_begin(upload)
-    files.note_begin(upload)
-    assert files.begun(upload) == 2
-    files.note_end(upload)
-    assert files.begun(upload) == 1
     files.settle(upload)
     assert files.waiting_uploads(paths) == []
     assert [path.name for path in upload.folder.iterdir()] == ["a.pdf"]
@@ -205,9 +200,6 @@ def test_doctor_tells_of_uploads_that_are_in_no_document(making: Making) -> None
 def test_bookkeeping_of_an_upload_that_was_removed_meanwhile_harms_nothing(paths: IndexPaths) -> None:
     upload = receive(paths)
     files.remove(paths, upload.doc_id)
-    files.note_begin(upload)
-    assert files.begun(upload) == 0
     files.fail(upload, "x", "y")
     files.settle(upload)
-    files.note_end(upload)
     assert list(paths.uploads.iterdir()) == []
