@@ -20,18 +20,18 @@ from starlette.responses import Response
 
 from research.conversation import LONGEST_NAME, LONGEST_TEXT, MAX_PROMPT_TOKENS, MOST_PROMPT_TOKENS, EmbeddedMemory
 from research.errors import CtxError
-from research.experiences import LONGEST_TEXT as LONGEST_EXPERIENCE
 from research.experiences import MOST_ITERATIONS, Experience
 from research.governance import Principal
 from research.memories import TOP_K
 from research.models import Coverage
 from research.packages import ContextBuildRequest, ContextPackage
-from research.request import LONGEST_QUESTION, MOST_ITEMS, SOURCE_TYPES, AskRequest
+from research.request import LONGEST_QUESTION, MOST_ITEMS, SOURCE_TYPES, AskRequest, Parameter
 from research.schema import several, shape
 from research.service import schemas
+from research.service.mcp.tasks import EXPERIENCE
 from research.service.problems import Problem, refused
-from research.service.questions import Reads
-from research.service.schemas import Body, Own, Routes, answer, for_owner
+from research.service.questions import body_of, request_body
+from research.service.schemas import Own, Routes, answer, for_owner
 from research.settings import MOST_TOKENS
 from research.sources import ContextItem, FormattedContext
 
@@ -40,17 +40,13 @@ if TYPE_CHECKING:
     from research.index import Index
     from research.service.service import Service
 
-_Limit = Annotated[int, Field(ge=1, le=MOST_ITEMS, description="Items of each source to look at.")]
-_Name = Annotated[str, Field(min_length=1, max_length=100, pattern=r"\S")]
-
-
-class PremortemBody(schemas.Body):
-    """Before risky work in a domain."""
-
-    domain: _Name = Field(examples=["debugging"])
-    strategy: _Name | None = Field(default=None, examples=["systematic-elimination"])
-    limit: _Limit = 10
-    max_tokens: Annotated[int, Field(ge=1, le=MOST_TOKENS, description="The token budget.")] = 1500
+_DOMAIN = Parameter("domain", "text", "Such as debugging, feature, testing.", most=100, required=True)
+_PREMORTEM = body_of(
+    _DOMAIN,
+    Parameter("strategy", "text", "Such as systematic-elimination.", most=100),
+    Parameter("limit", "integer", "Items of each source to look at.", default=10, least=1, most=MOST_ITEMS),
+    Parameter("max_tokens", "integer", "The token budget.", default=1500, least=1, most=MOST_TOKENS),
+)
 
 
 ContextDocument = schemas.answer(
@@ -66,16 +62,16 @@ router = Routes(tags=["knowledge"])
     "What memories, code, experiences, values, commits and documents say, as markdown within a budget",
     ContextDocument,
 )
-async def context(body: Annotated[AskRequest, Reads("POST context")], own: Own) -> Any:
+async def context(body: Annotated[AskRequest, request_body("POST context")], own: Own) -> Any:
     asked = replace(body, types=body.types or SOURCE_TYPES)
     found = answered(await own.asked(lambda index: index.context(asked)))
     return {"schema": "ctx.research.context/1", "query": asked.question, "types": asked.types, **found.to_dict()}
 
 
 @router.answer("POST /api/premortem", "What went wrong before in a domain, and with a strategy", ContextDocument)
-async def premortem(body: PremortemBody, own: Own) -> Any:
-    found = answered(await own.asked(lambda index: index.premortem(**body.model_dump())))
-    told = {"domain": body.domain, "strategy": body.strategy}
+async def premortem(body: Annotated[dict[str, Any], _PREMORTEM], own: Own) -> Any:
+    found = answered(await own.asked(lambda index: index.premortem(**body)))
+    told = {"domain": body["domain"], "strategy": body.get("strategy")}
     return {"schema": "ctx.research.premortem/1", **told, **found.to_dict()}
 
 
@@ -282,33 +278,11 @@ def _storable(value: Any) -> Any:
     return [_storable(each) for each in value] if isinstance(value, list) else value
 
 
-_Text = Annotated[str, Field(max_length=LONGEST_EXPERIENCE)]
-_Label = Annotated[str, Field(max_length=100)]
-
-
-class ExperienceBody(Body):
-    """A new experience, open or closed; or, by the id of one that is open, what changed, or its outcome."""
-
-    id: Annotated[str, Field(pattern="^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$")] | None = None
-    goal: _Text | None = Field(default=None, description="What is wanted.")
-    hypothesis: _Text | None = Field(default=None, description="What is believed.")
-    action: _Text | None = Field(default=None, description="What is done about it.")
-    prediction: _Text | None = Field(default=None, description="What will happen if that is right.")
-    domain: _Label | None = Field(default=None, examples=["debugging"])
-    strategy: _Label | None = Field(default=None, examples=["root-cause-analysis"])
-    outcome: Literal["confirmed", "falsified", "abandoned"] | None = Field(
-        default=None, description="Without one it is open, and found by no question yet."
-    )
-    outcome_result: _Text | None = Field(default=None, description="What came of it. With an outcome it is needed.")
-    surprise: _Text | None = None
-    root_cause: _Text | None = None
-    lesson: _Text | None = None
-    confidence_tier: Literal["gold", "silver", "bronze", "abandoned"] | None = Field(
-        default=None, description="By outcome and iterations, if nobody says."
-    )
-    iteration_count: Annotated[int, Field(ge=1, le=MOST_ITERATIONS)] | None = None
-
-
+_EXPERIENCE_BODY = body_of(
+    *EXPERIENCE,
+    Parameter("confidence_tier", "text", "gold, silver, bronze or abandoned; else by outcome and iterations.", most=20),
+    Parameter("iteration_count", "integer", "How often it was tried.", least=1, most=MOST_ITERATIONS),
+)
 ExperienceDocument = answer("ExperienceDocument", Experience)
 
 
@@ -319,9 +293,9 @@ ExperienceDocument = answer("ExperienceDocument", Experience)
     responses={403: {"description": "Only the owner may tell experiences"}},
     dependencies=[for_owner("tell experiences")],
 )
-async def record(body: ExperienceBody, own: Own) -> Any:
+async def record(body: Annotated[dict[str, Any], _EXPERIENCE_BODY], own: Own) -> Any:
     def work(index: Index) -> dict[str, Any]:
-        experience = index.experiences.record(**body.model_dump(exclude_none=True))
+        experience = index.experiences.record(**body)
         if not experience.is_open:
             index.experiences.renew_values()
         return experience.to_dict()

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from fastapi.exceptions import RequestValidationError
@@ -39,22 +40,9 @@ _INTERFACE = "the interface is described at /docs"
 _MOST_ERRORS = 20
 
 _WORDS = {
-    400: "bad-request",
-    401: "unauthorized",
-    403: "forbidden",
-    404: "not-found",
-    405: "method-not-allowed",
-    408: "request-timeout",
-    409: "conflict",
-    411: "length-required",
     413: "too-large",
-    415: "unsupported-media-type",
-    421: "misdirected",
     422: "invalid",
-    429: "too-many-requests",
-    431: "headers-too-large",
     500: "internal",
-    501: "not-implemented",
     503: "unavailable",
     504: "timeout",
     507: "disk-full",
@@ -76,7 +64,7 @@ class Problem:
 
     def to_dict(self, instance: str = "") -> dict[str, Any]:
         """With the id of the request that it answers."""
-        word = self.kind or _WORDS.get(self.status, "error")
+        word = self.kind or _WORDS.get(self.status) or HTTPStatus(self.status).phrase.lower().replace(" ", "-")
         document: dict[str, Any] = {"type": f"urn:ctx:problem:{word}", "title": self.title, "status": self.status}
         optional = {
             "detail": self.detail,

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Request
@@ -17,7 +18,7 @@ from pydantic import AfterValidator, GetCoreSchemaHandler
 from starlette.responses import StreamingResponse
 
 from research.errors import CtxError
-from research.request import AskRequest, input_schema, parameters_of, read_request
+from research.request import AskRequest, Parameter, input_schema, parameters_of, read_request, read_values
 from research.service import schemas
 from research.service.problems import problem_of
 from research.service.schemas import Own, Routes, ask_document, search_document, to_json
@@ -30,19 +31,31 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Reads:
-    """Of an annotated `AskRequest`: the door that its body comes through. What is wrong is raised as UsageError."""
+class Takes:
+    """Of an annotated body: what it may hold, and what it is read by. What is wrong is raised as UsageError."""
 
-    door: str
+    parameters: tuple[Parameter, ...]
+    read: Callable[[Mapping[str, Any]], Any]
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
-        return handler.generate_schema(Annotated[dict[str, Any], AfterValidator(self._read)])
+        return handler.generate_schema(Annotated[dict[str, Any], AfterValidator(self.read)])
 
     def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
-        return input_schema(parameters_of(self.door))
+        return input_schema(self.parameters)
 
-    def _read(self, given: dict[str, Any]) -> AskRequest:
-        return read_request(self.door, given)
+
+def request_body(door: str) -> Takes:
+    """An `AskRequest` that comes through this door."""
+    return Takes(parameters_of(door), partial(read_request, door))
+
+
+def body_of(*parameters: Parameter) -> Takes:
+    """An object of these parameters, without those that were left out."""
+
+    def read(given: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in read_values(parameters, given).items() if value is not None}
+
+    return Takes(parameters, read)
 
 
 def query_parameters(door: str) -> list[dict[str, Any]]:
@@ -73,7 +86,7 @@ router = Routes(tags=["questions"])
     "Quote what answers a question and cite its pages, within a token budget",
     responses={200: {"model": schemas.AskDocument, "content": {EVENTS: {"schema": {"type": "string"}}}}},
 )
-async def ask(body: Annotated[AskRequest, Reads("POST ask")], own: Own, request: Request) -> Any:
+async def ask(body: Annotated[AskRequest, request_body("POST ask")], own: Own, request: Request) -> Any:
     if body.stream or EVENTS in request.headers.get("accept", ""):
         return StreamingResponse(_stream(own, body, request), media_type=EVENTS, headers=STREAM_HEADERS)
     context = await own.ask(body)
@@ -91,7 +104,7 @@ async def session(name: schemas.Name, own: Own) -> Any:
 
 
 @router.answer("POST /api/search", "Rank pages for a question, with snippets", schemas.SearchDocument)
-async def search(body: Annotated[AskRequest, Reads("POST search")], own: Own) -> Any:
+async def search(body: Annotated[AskRequest, request_body("POST search")], own: Own) -> Any:
     return search_document(await own.search(body))
 
 

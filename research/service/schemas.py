@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from research.answer import CheckedAnswer
-    from research.models import Item, PageResult, PageView, ResearchContext, SearchResults, SourceDocument
+    from research.models import Coverage, Item, PageResult, PageView, ResearchContext, SearchResults, SourceDocument
     from research.records import DocumentInfo
 
 _QUESTION = Parameter("question", "text", "What is asked.", most=LONGEST_QUESTION)
@@ -209,31 +209,20 @@ def ask_document(context: ResearchContext, answer: CheckedAnswer | None = None) 
     written = answer.written if answer is not None else None
     composed = written is not None and bool(written.text.strip())
     kind = "written" if composed else "quotes" if context.quotes else "none"
-    return {
+    numbered = context.get_citation_map().items()
+    document = _fields(context) | {
         "schema": "ctx.research.ask/1",
-        "query": context.query,
-        "searched": context.searched,
-        "rewrites": context.rewrites,
-        "answered_by": context.answered_by,
         "answer": written.text if composed and written is not None else quoted(context),
         "answer_kind": kind,
-        "confidence": context.confidence,
-        "quotes": context.quotes,
         "checks": list(answer.sentences) if answer is not None else [],
         "written": written,
-        "sources": [
-            _source(source, number, mixed=bool(context.types)) for number, source in context.get_citation_map().items()
-        ],
-        "total_tokens": context.total_tokens,
-        "max_tokens": context.max_tokens,
-        "truncated": context.truncated,
-        "dropped": context.dropped,
-        "coverage": {"complete": context.coverage.complete} | _fields(context.coverage),
-        "timings": context.timings,
-        "formatted_text": context.formatted_text,
-        **({"session": {"name": context.session, "turn": context.turn}} if context.session else {}),
-        **({"types": context.types} if context.types else {}),
+        "sources": [_source(source, number, mixed=bool(context.types)) for number, source in numbered],
+        "coverage": _coverage(context.coverage),
     }
+    session, turn = document.pop("session"), document.pop("turn")
+    if session:
+        document["session"] = {"name": session, "turn": turn}
+    return {name: value for name, value in document.items() if name != "follows" and (name != "types" or value)}
 
 
 def quoted(context: ResearchContext) -> str:
@@ -245,17 +234,13 @@ def quoted(context: ResearchContext) -> str:
 
 
 def search_document(found: SearchResults) -> dict[str, Any]:
-    return {
-        "schema": "ctx.research.search/1",
-        "query": found.query,
-        "searched": found.searched,
-        "rewrites": found.rewrites,
-        "answered_by": found.answered_by,
-        "confidence": found.confidence,
-        "results": [_result(result) for result in found.results],
-        "coverage": {"complete": found.coverage.complete} | _fields(found.coverage),
-        "timings": found.timings,
-    }
+    results = [_result(result) for result in found.results]
+    document = {"schema": "ctx.research.search/1", "results": results, "coverage": _coverage(found.coverage)}
+    return _fields(found) | document
+
+
+def _coverage(coverage: Coverage) -> dict[str, Any]:
+    return {"complete": coverage.complete} | _fields(coverage)
 
 
 def page_document(view: PageView, matches: Sequence[tuple[int, int]]) -> dict[str, Any]:

@@ -310,7 +310,7 @@ def build_turn(
 
 
 _TOLD = "goal hypothesis action prediction outcome_result surprise root_cause"
-_EXPERIENCE = (
+EXPERIENCE = (
     Parameter("id", "text", "Of one that is open", most=64),
     *(Parameter(name, "text", "", most=LONGEST_EXPERIENCE) for name in _TOLD.split()),
     Parameter("lesson", "text", "What worked, or would have", most=LONGEST_EXPERIENCE),
@@ -323,7 +323,7 @@ _EXPERIENCE = (
 @tool(
     "Record an experience",
     {"id": str, "state": {*OUTCOMES, "open"}, "confidence_tier": str, "iteration_count": int},
-    parameters=_EXPERIENCE,
+    parameters=EXPERIENCE,
     documents=False,
     read_only=False,
 )

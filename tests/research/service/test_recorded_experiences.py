@@ -59,7 +59,7 @@ def test_what_is_wrong_is_told(tmp_path: Path) -> None:
         ({**TOLD, "outcome": "confirmed"}, "needs a result"),
         ({"goal": "g"}, "needs a hypothesis, an action and a prediction"),
         ({**TOLD, "mood": "good"}, "mood"),
-        ({**TOLD, "goal": "x" * 5001}, "5000"),
+        ({**TOLD, "goal": "x" * 5001}, "5,000"),
         ([], "body"),
     ]
     for refused, (body, words) in zip(post(tmp_path / "index", *(body for body, _ in wrong)), wrong, strict=True):
