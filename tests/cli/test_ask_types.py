@@ -93,7 +93,7 @@ def test_batch_explain_html_and_session(ask: Call, call: Call, of_everything: Pa
     html = ask("--types", "code,documents", "--html", "-").out
     assert '<span class="soft">code</span>' in html
     assert '<span class="soft">page 1</span>' in html
-    assert ">[1] Code: src/uploads.py:3, send_part</a></blockquote>" in ask("--types", "code", "--html", "-").out
+    assert ">Code: src/uploads.py:3, send_part</span></figcaption>" in ask("--types", "code", "--html", "-").out
     assert "page 0" not in html
 
 
