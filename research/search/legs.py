@@ -259,7 +259,8 @@ class LexicalLeg:
         asked = terms_of(reader, question)
         if reader.words.is_outdated():
             question.notes.append(_OUTDATED)
-        pages = reader.words.find(asked.terms, limit=depth)
+        known: ByWord = question.memo.of_any.get("words", dict)
+        pages = reader.words.find(asked.terms, limit=depth, known=known)
         paired, complete = reader.words.find_pairs(asked.ordered, limit=depth)
         pages |= set(islice(paired, depth))
         # Short pages with the question's other words may be more than the depth, and each before the one that is meant.
@@ -285,15 +286,13 @@ class LexicalLeg:
         on_some_page = any(term.pages for term in asked.terms)  # else names are all there is, as in `candidates`
         hits: Hits = {}
         for page_id in page_ids:
-            parts = {
-                "words": by_words.get(page_id, 0.0) / most / _SCALE,
-                "pairs": _PAIR_WEIGHT * min(1.0, by_pairs.get(page_id, 0.0) / most) / _SCALE,
-                "name": min(_MOST_NAME, by_name.get(page_id, 0.0) / most) / _SCALE,
-            }
-            total = sum(parts.values())
-            if total > 0:
-                by_text = parts["words"] > 0 or parts["pairs"] > 0
-                hits[page_id] = Hit(min(1.0, total), parts, found=by_text or not on_some_page)
+            words = by_words.get(page_id, 0.0) / most / _SCALE
+            pairs = _PAIR_WEIGHT * min(1.0, by_pairs.get(page_id, 0.0) / most) / _SCALE
+            name = min(_MOST_NAME, by_name.get(page_id, 0.0) / most) / _SCALE
+            if words or pairs or name:
+                parts = {"words": words, "pairs": pairs, "name": name}
+                found = words > 0 or pairs > 0 or not on_some_page
+                hits[page_id] = Hit(min(1.0, words + pairs + name), parts, found=found)
         return hits
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
@@ -231,7 +231,7 @@ class PageEvidence:
     def passages(self, section: str = "") -> tuple[Passage, ...]:
         """The best passages that do not overlap, best first. `section`: the headings in force where the page begins."""
         said = [index for index in range(len(self.units)) if not self._only_names(index)] or range(len(self.units))
-        alone = sorted(said, key=lambda index: -self._score(index, index))[:_LOOKED_AT]
+        alone = sorted(said, key=lambda index: -round(self._score(index, index), 6))[:_LOOKED_AT]
         # Of equals the longest: what stands beside the match is as likely to answer, and the last, for that follows it.
         windows: list[tuple[float, int, int]] = []
         for first, last in self._windows(set(alone)):
@@ -264,8 +264,11 @@ class PageEvidence:
 
     def _windows(self, around: set[int]) -> Iterator[tuple[int, int]]:
         """First and last unit of whatever may be a passage and has one of these units in it."""
-        units, opens = self.units, self._opening()
-        for first, unit in enumerate(units):
+        units, opens, places = self.units, self._opening(), sorted(around)
+        for first, unit in enumerate(units[: places[-1] + 1] if places else ()):
+            nearest = places[bisect_left(places, first)]
+            if nearest > first + 1 and units[nearest - 1].end - unit.start > _LONGEST:
+                continue  # nothing from here reaches one
             ends = [first]
             # A row that the question says is an answer by itself.
             alone = unit.kind == "heading" or self._labels[first] > _SAID or first in self._listing
@@ -295,11 +298,13 @@ class PageEvidence:
         return found
 
     def _score(self, first: int, last: int) -> float:
-        own = frozenset[str]().union(*self._words[first : last + 1])
+        own, above, cosine, label = self._words[first], self._context[first], self._cosines[first], self._labels[first]
+        if last > first:
+            own = own.union(*self._words[first + 1 : last + 1])
+            cosine, label = max(self._cosines[first : last + 1]), max(self._labels[first : last + 1])
         weight = self._weights.__getitem__
-        score = sum(map(weight, own)) + _CONTEXT * sum(map(weight, self._context[first] - own))
-        score += _COSINE * max(0.0, *self._cosines[first : last + 1])
-        score += _LABEL * max(self._labels[first : last + 1])
+        score = sum(map(weight, own)) + _CONTEXT * sum(map(weight, above - own))
+        score += _COSINE * max(0.0, cosine) + _LABEL * label
         unit = self.units[first]
         if self._wanted.number:
             numbers = set(_NUMBERS.findall(self.text, unit.start, self.units[last].end))
@@ -330,15 +335,17 @@ class PageEvidence:
     def _above(self) -> list[frozenset[str]]:
         """Of each unit the question's words in the heading above it and in its table's title and header."""
         found: list[frozenset[str]] = []
-        heading: frozenset[str] = frozenset()
+        heading = nothing = frozenset[str]()
+        said: dict[tuple[int, int] | None, frozenset[str]] = {
+            None: nothing
+        }  # by span, which the rows of a table have in common
         for index, unit in enumerate(self.units):
             if unit.kind == "heading":
                 heading = self._words[index]
-            above: list[frozenset[str]] = []
             for span in (unit.title, unit.header):
-                if span is not None:
-                    above += (self._words[index] for index in self._between(*span))
-            found.append(heading.union(*above))
+                if span is not None and span not in said:
+                    said[span] = nothing.union(*(self._words[index] for index in self._between(*span)))
+            found.append(heading | said[unit.title] | said[unit.header])
         return found
 
     def _rough(self, chunks: Sequence[ComparedChunk]) -> list[float]:

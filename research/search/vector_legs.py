@@ -63,7 +63,10 @@ class DenseLeg:
             compared = cosines(matrix, self._encoder.vector(reader, question)).tolist() if owners else []
             for page_id, cosine in zip(owners, compared, strict=True):
                 known[page_id] = max(cosine, known.get(page_id, -1.0))
-        return {page_id: Hit(known[page_id], {"cosine": known[page_id]}) for page_id in page_ids if page_id in known}
+        hits: Hits = question.memo.get("dense hits", dict)  # which the lines of OCR ask for again
+        new = [page_id for page_id in page_ids if page_id in known and page_id not in hits]
+        hits.update((page_id, Hit(known[page_id], {"cosine": known[page_id]})) for page_id in new)
+        return {page_id: hits[page_id] for page_id in page_ids if page_id in hits}
 
 
 def _known(question: Question) -> dict[int, float]:

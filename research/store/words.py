@@ -35,6 +35,7 @@ _SCORE = "bm25(page_words, 1.0, 1.0)"
 # look at the other pages first.
 _RARE_SHARE = 0.2
 _WORTH_PRUNING = 10
+_FEW_HITS = 5000  # of all words together, which are scored word by word at once
 _ORDER = 0.01  # of a floor: enough to tell its pages apart
 _MOST_PAIR_PAGES = 1000  # whose pairs are scored at once; few questions have more
 _TERMS_A_STATEMENT = 12
@@ -43,8 +44,8 @@ _TERMS_A_STATEMENT = 12
 Floors = dict[str, dict[int, float]]
 """word → page_id → the least share of its weight that the word counts there."""
 
-ByWord = dict[str, tuple[set[int], dict[int, float]]]
-"""word → the pages that were looked at, and what the word scores on those that hold it."""
+ByWord = dict[str, tuple[set[int] | None, dict[int, float]]]
+"""word → the pages that were looked at, None for all, and what the word scores on those that hold it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +140,17 @@ class PageSearch(Repository):
         known.update({("pages with", word): int(count) for word, count in rows})
         return [_term(word, total, known["pages with", word]) for word in distinct]
 
-    def find(self, terms: Sequence[Term], *, limit: int) -> set[int]:
-        """The best `limit` pages that hold any of the words, by FTS5's own ranking."""
+    def find(self, terms: Sequence[Term], *, limit: int, known: ByWord | None = None) -> set[int]:
+        """The best `limit` pages that hold any of the words, by FTS5's own ranking. `known` is added to, where words
+        were scored on all of their pages."""
         present = [term for term in terms if term.pages]
+        if sum(term.pages for term in present) <= _FEW_HITS:
+            known, sums = {} if known is None else known, dict[int, float]()
+            for term, found in zip(present, self._score_pages([quote(term.word) for term in present]), strict=True):
+                known[term.word] = None, found
+                for page_id, score in found.items():
+                    sums[page_id] = sums.get(page_id, 0.0) + score
+            return set(sorted(sums, key=lambda page_id: (-sums[page_id], page_id))[:limit])
         rare = [term for term in present if term.share <= _RARE_SHARE]
         most_common = sum(term.pages for term in present) - sum(term.pages for term in rare)
         if rare and most_common > _WORTH_PRUNING * limit:
@@ -161,7 +170,12 @@ class PageSearch(Repository):
         scores: dict[int, float] = {}
         known = {} if known is None else known
         present, wanted = [term for term in terms if term.pages], set(page_ids)
-        new = [term.word for term in present if term.word not in known or not wanted <= known[term.word][0]]
+        looked_at = {word: pages for word, (pages, _) in known.items()}
+        new = [
+            term.word
+            for term in present
+            if (pages := looked_at.get(term.word, set())) is not None and not (pages and wanted <= pages)
+        ]
         # Word by word, so that FTS5's own weight can be divided out and ours put in.
         for word, found in zip(new, self._score_pages([quote(word) for word in new], page_ids), strict=True):
             known[word] = wanted, found
@@ -290,20 +304,21 @@ class PageSearch(Repository):
         )
         return {int(page_id): _share(score) for page_id, score in rows}
 
-    def _score_pages(self, expressions: Sequence[str], page_ids: Sequence[int]) -> list[dict[int, float]]:
-        """Of each expression those of these pages that match it."""
+    def _score_pages(self, expressions: Sequence[str], page_ids: Sequence[int] | None = None) -> list[dict[int, float]]:
+        """Of each expression those of these pages that match it; without pages all."""
         found: list[dict[int, float]] = [{} for _ in expressions]
         # As JSON the pages are one value for all expressions: a list in the statement takes longer to read than to
         # search.
-        among = str(list(page_ids))
+        among = "" if page_ids is None else " AND +rowid IN (SELECT value FROM json_each(?1))"
+        pages = str(list(page_ids or ()))
         for start in range(0, len(expressions), _TERMS_A_STATEMENT):
             part = expressions[start : start + _TERMS_A_STATEMENT]
             looks = (
                 f"SELECT {start + number} AS expression, rowid, {_SCORE} FROM page_words"
-                f" WHERE page_words MATCH ?{number + 2} AND +rowid IN (SELECT value FROM json_each(?1))"
+                f" WHERE page_words MATCH ?{number + 2}{among}"
                 for number in range(len(part))
             )
-            for expression, page_id, score in self._db.execute(" UNION ALL ".join(looks), (among, *part)):
+            for expression, page_id, score in self._db.execute(" UNION ALL ".join(looks), (pages, *part)):
                 found[expression][int(page_id)] = _share(score)
         return found
 
