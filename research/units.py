@@ -442,15 +442,13 @@ class _Table:
             self._title = self._above()
         self._doubtful = False
         self._columns.add(values)
-        at = len(self.units) - 1
-        while self._header and self._parts(self.units[at], unit):  # what parts the rows stands under the header as well
-            self.units[at] = self.units[at]._replace(header=self._header, title=self._title)
-            at -= 1
+        for at in range(len(self.units) - 1, -1, -1):  # what parts the rows stands under the header as well
+            line = self.units[at]
+            apart = line.kind != "line" or line.header is not None or line.block != unit.block
+            if apart or self._header is None or line.start < self._header[1]:
+                break
+            self.units[at] = line._replace(header=self._header, title=self._title)
         self.units.append(unit._replace(header=self._header, title=self._title))
-
-    def _parts(self, line: Unit, row: Unit) -> bool:
-        free = line.kind == "line" and line.header is None and line.block == row.block
-        return free and self._header is not None and self._header[1] <= line.start
 
     def _begin(self) -> None:
         """Begin the rows under what has named columns so far."""

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -138,8 +137,8 @@ class AnswerWriter:
         if not context.sources or (context.confidence is not None and context.confidence.level == "none"):
             why = "nothing that was found seems to answer this, so the model was not asked"
             return CheckedAnswer(self._unwritten(why, "", NOT_ASKED))
-        with self._timed("answer"):
-            with self._timed("write"):
+        with self._recorder.time("answer"):
+            with self._recorder.time("write"):
                 written = write_answer(
                     self._client, context, on_piece=on_piece, counter=self._counter, with_pictures=self._with_pictures
                 )
@@ -154,9 +153,6 @@ class AnswerWriter:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def _timed(self, stage: str) -> AbstractContextManager[None]:
-        return self._recorder.time(stage)
 
     def _unwritten(self, problem: str, hint: str, code: str) -> WrittenAnswer:
         host = self._client.host if self._client else ""

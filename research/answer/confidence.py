@@ -20,7 +20,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from operator import mul
 from typing import TYPE_CHECKING
 
 from research.answer.quotes import (
@@ -63,9 +64,9 @@ class Features:
     missing: float
     whole: bool = False  # a page holds every word of the question
     alike: bool = False  # a passage means much the same, in other words
-    foreign: bool = False  # the question is in another language, and no passage is near to it all the same
+    foreign: tuple[str, str] | None = None  # the language of the question and that of the pages, and no passage is near
     lacking: tuple[str, ...] = ()  # the names that are missing, as they were asked for
-    undated: bool = False  # it names a year, and nothing found is of it
+    undated: Words = frozenset()  # the years that it names, and nothing found is of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,28 +92,18 @@ def confidence_of(question: Question, items: Sequence[Item], coverage: Coverage)
     if not items:
         return Confidence.of(0.0)
     features = features_of(question.wording, items)
-    question.notes.extend(_doubts(question.wording, items, features))
+    question.notes.extend(_doubts(items, features))
     return judged(features, weights_for(coverage))
 
 
 def judged(features: Features, weights: Weights) -> Confidence:
-    value = likelihood(features, weights)
+    signs = (features.score, features.together, features.lifted, features.missing, 1.0)
+    value = 1.0 / (1.0 + math.exp(-sum(map(mul, signs, astuple(weights)))))
     pointed = features.lifted > 0 or features.whole or features.alike
     if (pointed and features.missing == 0) or features.foreign:
         value = max(value, CONFIDENCE_LEVELS["low"])
     most = _DOUBTED if features.foreign or features.undated else 1.0
     return Confidence.of(max(min(value, most), _LEAST))
-
-
-def likelihood(features: Features, weights: Weights) -> float:
-    total = (
-        weights.score * features.score
-        + weights.together * features.together
-        + weights.lifted * features.lifted
-        + weights.missing * features.missing
-        + weights.always
-    )
-    return 1.0 / (1.0 + math.exp(-total))
 
 
 def weights_for(coverage: Coverage) -> Weights:
@@ -139,23 +130,23 @@ def features_of(searched: str, items: Sequence[Item]) -> Features:
         lacking=lacking,
         whole=bool(words) and words in (_words_on(pages, words) if len(words) <= _WORDS else found),
         alike=alike,
-        foreign=not alike and other_languages(searched, [page.text for page in first]) is not None,
-        undated=bool(_years_lacking(searched, pages)),
+        foreign=None if alike else other_languages(searched, [page.text for page in first]),
+        undated=_years_lacking(searched, pages),
     )
 
 
-def _doubts(searched: str, items: Sequence[Item], features: Features) -> Iterator[str]:
+def _doubts(items: Sequence[Item], features: Features) -> Iterator[str]:
     """What speaks against an answer being there, in words."""
-    if features.foreign and (languages := other_languages(searched, [item.text for item in items[:_FIRST]])):
+    if features.foreign:
         yield (
-            f"The question is in {languages[0]} and these pages are in {languages[1]}; ctx compares words, so ask in "
-            "their language, or set text_encoder to a multilingual model and ingest again."
-        )
+            "The question is in {} and these pages are in {}; ctx compares words, so ask in their language, or set "
+            "text_encoder to a multilingual model and ingest again."
+        ).format(*features.foreign)
     elif features.lacking:
         yield f"None of these pages has {' or '.join(f'“{name}”' for name in features.lacking[:_NAMED])}."
     elif features.undated:
         near = next(filter(None, (_years_of_tables(item) for item in items[:_PAGES])), [])
-        years = ", ".join(sorted(_years_lacking(searched, items[:_PAGES])))
+        years = ", ".join(sorted(features.undated))
         yield f"Nothing found is for {years}{f'; the nearest figures are for {near[0]}' if near else ''}."
 
 

@@ -8,6 +8,7 @@ fit is left out from the end: first the last sources shrink to their passages, t
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -184,13 +185,11 @@ def _cut_to_fit(draft: _Draft, window: Window, counter: TokenCounter) -> _Draft:
     if window.takes(draft.tokens(counter)):
         return draft
     words = re.findall(r"\S+\s*|\s+", draft.texts[0])
-    fits, too_many = 0, len(words)
-    while fits + 1 < too_many:
-        middle = (fits + too_many) // 2
-        if window.takes(draft.with_text(1, _beginning(words, middle)).tokens(counter)):
-            fits = middle
-        else:
-            too_many = middle
+
+    def is_too_much(count: int) -> bool:
+        return not window.takes(draft.with_text(1, _beginning(words, count)).tokens(counter))
+
+    fits = bisect_left(range(1, len(words)), True, key=is_too_much)
     if counter.count("".join(words[:fits])) < LEAST_BODY_TOKENS:
         needed = window.estimate(draft.with_text(1, "").tokens(counter) + LEAST_BODY_TOKENS) + window.max_answer_tokens
         raise ContextTooLongError(

@@ -228,37 +228,33 @@ def quotes_from(sources: Sequence[Item], whole: Sequence[Item], asked: str = "",
     worth = {str(item.ref): _worth(item.raw_score, rank) for rank, item in enumerate(of_pages, start=1)}
     best = max((worth.get(str(item.ref), 0.0) for item in sources), default=0.0) or 1.0
     found = [
-        (BEST * passage.score + _PAGE * worth.get(str(item.ref), 0.0) / best, citation, passage)
+        (BEST * passage.score + _PAGE * worth.get(str(item.ref), 0.0) / best, citation, pages[str(item.ref)], passage)
         for citation, item in enumerate(sources, start=1)
         for passage in item.passages
         if passage.end > passage.start and known.isdisjoint(map(item.metadata.get, ("superseded_by", "newer")))
     ]
-    most = max((score for score, citation, _ in found if sources[citation - 1].ref.kind == "page"), default=0.0) or 1.0
-    for at, (score, citation, passage) in enumerate(found):
-        page = pages[str(sources[citation - 1].ref)]
-        likely = documents * score / most if page.ref.kind == "page" else _likely(asked, page, passage.text)
-        found[at] = likely, citation, passage
-    found.sort(key=lambda entry: -entry[0])
-    chosen: dict[str, tuple[int, Passage, tuple[int, int]]] = {}
-    for score, citation, passage in found:
-        if len(chosen) == MOST or score < _AS_GOOD * found[0][0]:
+    most = max((score for score, _, page, _ in found if page.ref.kind == "page"), default=0.0) or 1.0
+    likely = [
+        documents * score / most if page.ref.kind == "page" else _likely(asked, page, passage.text)
+        for score, _, page, passage in found
+    ]
+    chosen: dict[str, tuple[int, Item, Passage, tuple[int, int]]] = {}
+    for at in sorted(range(len(found)), key=lambda at: -likely[at]):
+        if len(chosen) == MOST or likely[at] < _AS_GOOD * max(likely):
             break
-        page = pages[str(sources[citation - 1].ref)]
+        _, citation, page, passage = found[at]
         quoted = page.text[passage.start : passage.end]  # of this page alone, where a sentence runs on
         said = " ".join(quoted.split()).casefold()
         # What stands close to a better one is shown with it.
         near = any(
             citation == other and start <= passage.start and passage.end <= end
-            for other, _, (start, end) in chosen.values()
+            for other, *_, (start, end) in chosen.values()
         )
         says = not chosen or len(said.split()) >= _FEWEST_WORDS or any(map(str.isdigit, said))
         if said not in chosen and not near and says and _is_sound(quoted, page):
-            chosen[said] = citation, passage, _grown(page, passage, 0, [])
-    taken = [(citation, passage.start, passage.end) for citation, passage, _ in chosen.values()]
-    return [
-        _quote(pages[str(sources[citation - 1].ref)], passage, citation, taken, asked)
-        for citation, passage, _ in chosen.values()
-    ]
+            chosen[said] = citation, page, passage, _grown(page, passage, 0, [])
+    taken = [(citation, passage.start, passage.end) for citation, _, passage, _ in chosen.values()]
+    return [_quote(page, passage, citation, taken, asked) for citation, page, passage, _ in chosen.values()]
 
 
 def _likely(asked: str, item: Item, said: str) -> float:

@@ -55,14 +55,13 @@ class WrittenAnswer:
 def write_answer(
     client: ChatModel,
     context: ResearchContext,
-    question: str = "",
     *,
     on_piece: Callable[[str], object] | None = None,
     max_answer_tokens: int = 0,
     with_pictures: bool = False,
     counter: TokenCounter | None = None,
 ) -> WrittenAnswer:
-    """The answer to the question of a context, or to another one. `on_piece` gets each piece of text as it comes.
+    """The answer to the question of a context. `on_piece` gets each piece of text as it comes.
 
     Whatever goes wrong with the model is told in the result, with what was written so far; Ctrl-C likewise, which ends
     the answer and is not raised. Raises NothingFoundError for a context without sources.
@@ -70,7 +69,7 @@ def write_answer(
     return _Writing(
         client,
         context.sources,
-        question or context.asked,
+        context.asked,
         window=Window(client.window, max_answer_tokens or client.max_answer_tokens),
         counter=counter or TokenCounter(),
         pictures=page_pictures(context.sources) if with_pictures else (),
@@ -195,15 +194,8 @@ def _log(answer: WrittenAnswer) -> None:
     from research.observe import logger_of
 
     tokens = answer.usage.completion_tokens if answer.usage else 0
-    logger_of("model").info(
-        "%s at %s: %d characters, %d tokens, %.1f s, %s",
-        answer.model,
-        answer.host,
-        len(answer.text),
-        tokens,
-        answer.seconds,
-        answer.code or "finished",
-    )
+    size = f"{len(answer.text)} characters, {tokens} tokens, {answer.seconds:.1f} s"
+    logger_of("model").info("%s at %s: %s, %s", answer.model, answer.host, size, answer.code or "finished")
 
 
 def _smaller(window: Window, prompt: Prompt, error: ContextTooLongError) -> Window:
