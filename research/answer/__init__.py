@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from research.answer.answering import AnswerWriter, CheckedAnswer, ModelClient, OpenAIModel, open_model, prompt_for
     from research.answer.check import CheckedSentence
     from research.answer.claims.statement import Reading, read
-    from research.answer.confidence import confidence_of
+    from research.answer.confidence import confidence_of, whole
     from research.answer.prompt import Prompt
     from research.answer.quotes import differing_figures, names_share, quotes_from
     from research.answer.written import WrittenAnswer, write_answer
@@ -21,7 +21,7 @@ else:
             "answering": "AnswerWriter CheckedAnswer ModelClient OpenAIModel open_model prompt_for",
             "check": "CheckedSentence",
             "claims.statement": "Reading read",
-            "confidence": "confidence_of",
+            "confidence": "confidence_of whole",
             "prompt": "Prompt",
             "quotes": "differing_figures names_share quotes_from",
             "written": "WrittenAnswer write_answer",

@@ -19,12 +19,14 @@ which is never put above `low` either.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import astuple, dataclass
 from operator import mul
 from typing import TYPE_CHECKING
 
 from research.answer.quotes import (
+    ASKING,
     NO_NAMES,
     Words,
     finder,
@@ -52,6 +54,12 @@ _ALIKE = 0.4  # cosine: one far question in a thousand has it and nothing else
 _LEAST = 0.0001  # of what was found at all
 _DOUBTED = 0.3  # at most, of a question in another language than the pages, or of a year that no passage is of
 _NAMED = 3  # names that are told
+_BEGINS = rf"(?:{'|'.join(ASKING)}|which|is|are|was|were|do|can|may|must|should|has|have|will)\b"
+_ASKS = re.compile(_BEGINS, re.IGNORECASE)
+_AND = "(?:and|but|or|und|oder|et|ou|y|o|e|en)"
+_PARTED = re.compile(rf"(?:[?;:,.]\s+(?:{_AND}\s+)?|\s{_AND}\s+)(?={_BEGINS})", re.IGNORECASE)
+_TELLING = 2  # words without which a part says nothing of its own
+_PARTLY = 0.6  # how sure it is at most that a question is answered of which a part is not
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +102,19 @@ def confidence_of(question: Question, items: Sequence[Item], coverage: Coverage)
     features = features_of(question.wording, items)
     question.notes.extend(_doubts(items, features))
     return judged(features, weights_for(coverage))
+
+
+def whole(sure: Confidence, asked: str, shown: Sequence[Item]) -> tuple[Confidence, str]:
+    """How sure it is that a question of several parts is answered, one of which what is shown may leave open; and a
+    note about that."""
+    parts = [part for part in _PARTED.split(asked) if _ASKS.match(part) and len(words_in(part)) >= _TELLING]
+    texts = [f"{item.title}\n{item.ref}\n{item.metadata.get('filename', '')}\n{item.text}" for item in shown]
+    for part in parts if len(parts) > 1 and sure.level == "high" else ():
+        words = words_in(part)
+        find = finder(words)
+        if all(len(find(text)) < _FEW * len(words) for text in texts):
+            return Confidence.of(_PARTLY), f"Nothing shown seems to say “{part.strip(' ,;:?!.')}”."
+    return sure, ""
 
 
 def judged(features: Features, weights: Weights) -> Confidence:

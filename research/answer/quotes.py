@@ -29,7 +29,7 @@ from research.units import Unit
 _TABLE: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("languages.toml").read_text("utf-8"))
 _ASKING = _TABLE["asking"]
 _COMMON = {name: frozenset(f"{words} {_ASKING[name]}".split()) for name, words in _TABLE["common"].items()}
-_FIRST = {word: name for name, words in _ASKING.items() for word in words.split()}
+ASKING = {word: name for name, words in _ASKING.items() for word in words.split()}
 _SCRIPTS = {name: re.compile(letters) for name, letters in _TABLE["scripts"].items()}
 _LETTERS = re.compile(r"[^\W\d_]+")
 _READ = 4000  # characters that are looked at
@@ -55,7 +55,7 @@ def other_languages(question: str, pages: Collection[str]) -> tuple[str, str] | 
     """The language of a question and the one of its pages, if all that tell have another: their words cannot be
     compared."""
     words = _LETTERS.findall(question[:_READ].lower())
-    own = next((_FIRST[word] for word in words[:1] if word in _FIRST), "") or language_of(question)
+    own = next((ASKING[word] for word in words[:1] if word in ASKING), "") or language_of(question)
     told: dict[str, None] = {}
     for page in pages if own else ():
         if (name := language_of(page, _PROSE)) == own:

@@ -57,7 +57,7 @@ class FoundAnswer:
 
     def within(self, max_tokens: int, counter: TokenCounter, max_sources: int | None = None) -> ResearchContext:
         """The cited context that fits, of so many of the sources at most."""
-        from research.answer import differing_figures, quotes_from
+        from research.answer import differing_figures, quotes_from, whole
         from research.context import CitedPages, research_context
         from research.search import part_note
 
@@ -72,9 +72,10 @@ class FoundAnswer:
                 quotes, sure = quotes_from(shown, found.items), found.confidence
             else:
                 quotes, sure, doubts = mix.quoted(shown, found.items)
+            sure, open_part = whole(sure, found.question.wording, shown) if sure else (sure, "")
             names = {number: source.filename for number, source in rendered.get_citation_map().items()}
             differ = differing_figures(found.question.text, [quote for quote in quotes if quote.page], names)
-            told = [note for note in (*doubts, part_note(shown), differ) if note]
+            told = [note for note in (*doubts, open_part, part_note(shown), differ) if note]
             coverage = replace(rendered.coverage, notes=[*rendered.coverage.notes, *told])
             return replace(rendered, quotes=quotes, confidence=sure, coverage=coverage, follows=self.follows)
 
