@@ -109,7 +109,7 @@ def whole(sure: Confidence, asked: str, shown: Sequence[Item]) -> tuple[Confiden
     note about that."""
     parts = [part for part in _PARTED.split(asked) if _ASKS.match(part) and len(words_in(part)) >= _TELLING]
     texts = [f"{item.title}\n{item.ref}\n{item.metadata.get('filename', '')}\n{item.text}" for item in shown]
-    for part in parts if len(parts) > 1 and sure.level == "high" else ():
+    for part in parts if len(parts) > 1 and sure.value >= _PARTLY else ():
         words = words_in(part)
         find = finder(words)
         if all(len(find(text)) < _FEW * len(words) for text in texts):

@@ -190,7 +190,7 @@ class Index(View):
             return self._found(request)
 
     def _found(self, wish: AskRequest) -> FoundAnswer:
-        from research.answer import confidence_of
+        from research.answer import confidence_of, whole
         from research.context import Sieve, find
 
         sources = self.settings.max_sources if wish.max_sources is None else wish.max_sources
@@ -214,7 +214,9 @@ class Index(View):
                 sieve=Sieve(
                     stages=() if mix is None else mix.stages,
                     passages=partial(self.with_passages, reader, look=wish.highlights),
-                    judge=confidence_of if mix is None else mix.judge,
+                    judge=lambda *seen: whole((mix.judge if mix else confidence_of)(*seen), seen[0].wording, seen[1])[
+                        0
+                    ],
                     thresholds=self.thresholds(wish.min_score, wish.min_confidence),
                     most=sources,
                     floor=FLOOR if several else 0.0,
@@ -231,7 +233,7 @@ class Index(View):
 
     def search(self, question: str | AskRequest, **fields: Any) -> SearchResults:
         """Ranked pages, each with the passage that best shows why it was found. Restricted as in `ask`."""
-        from research.answer import confidence_of
+        from research.answer import confidence_of, whole
         from research.search import page_snippet
 
         wish = _wish(question, fields)
@@ -245,7 +247,7 @@ class Index(View):
             asked = asked.searching(found.searched)
             with self.timed("passages"):
                 items = self.source.with_passages(reader, asked, found.items, look=wish.highlights)
-            confidence = confidence_of(asked, items, coverage)
+            confidence = whole(confidence_of(asked, items, coverage), asked.wording, items)[0]
             items = self.thresholds(wish.min_score, wish.min_confidence).of(items, confidence)
         access.shown(items, "search", lambda item: str(item.ref))
         ranked = enumerate(items, start=1)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ingest import ingest
 from research import Index, UsageError
-from research.answer.confidence import WEIGHTS, Features, Weights, confidence_of, judged
+from research.answer.confidence import WEIGHTS, Features, Weights, confidence_of, judged, whole
 from research.evaluation import read_questions
 from research.models import CONFIDENCE_LEVELS, Confidence, Coverage, Item, LegCoverage, LegScore, Passage, Question, Ref
 from research.settings import Settings
@@ -237,6 +237,18 @@ def test_a_name_that_no_page_has_is_said() -> None:
     assert notes == ["None of these pages has “Walmart”."]
     assert told.value < doubts("What did our rival Costco earn?", costco)[0].value
     assert doubts("What did our rival Walmart earn?", costco, walmart)[1] == []
+
+
+def test_a_question_of_two_parts_is_answered_if_both_are(index: Index) -> None:
+    own, other = ANSWERED[0].rstrip("?"), "who won the football World Cup in 1998?"
+    asked = index.ask(f"{own}, and {other}")
+    assert asked.confidence is not None and asked.confidence.level != "high"
+    items = [Item(ref=Ref("memory", "a"), title="", text="Yuki leads. Staging runs on osprey.", score=0.9)]
+    sure = Confidence.of(0.9)
+    assert whole(sure, "Who leads, and where does staging run?", items) == (sure, "")
+    less, note = whole(sure, f"Where does staging run, and {other}", items)
+    assert (less.level, note) == ("medium", f"Nothing shown seems to say “{other.rstrip('?')}”.")
+    assert whole(sure, "According to the chart of staging, who leads?", items)[0] == sure, "no question of its own"
 
 
 def test_a_name_that_is_given_twice_may_be_written_either_way() -> None:
