@@ -16,9 +16,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from research.answer.claims.comparison import DENIED, Comparison, compare, may_join, other_names, stands_in
+from research.answer.claims.comparison import DENIED, Comparison, compare, may_join, other_names
 from research.answer.claims.evidence import Source, Window, best_windows, flat
-from research.answer.claims.statement import Reading, read
+from research.answer.claims.statement import Reading, fit, read
 from research.answer.quotes import language_of
 from research.answer.sentences import Sentence, sentences_of
 from research.context import forges_header
@@ -26,8 +26,8 @@ from research.units import Structure
 
 Verdict = Literal["carried", "doubtful", "not found", "uncited"]
 
-_MOST, _ENOUGH = 0.55, 4  # of it, and words and numbers that are there, for a verb to be left out
-_MOST_PROSE = 0.85  # of it, where no number is there to agree
+_MOST, _ENOUGH = 0.55, 3  # of it, and words and numbers that are there, for a verb to be left out
+_MOST_PROSE = 0.7  # of it, where no number is there to agree
 _DOUBTFUL = 0.4  # of a claim found, for it to be worth reading the source
 _MORE_WINDOWS = 2  # beside the best one, for a sentence of several facts
 _SHORT = 2  # words and numbers of an answer that is understood with its question only
@@ -140,7 +140,7 @@ def _rank(found: Comparison) -> float:
 
 def _no_such_number(found: Comparison, cited: Sequence[Source], where: str) -> Judgement | None:
     for quantity in found.absent:
-        if not any(stands_in(quantity, source) for source in cited):
+        if not any(fit(quantity, source.whole, source.scales) for source in cited):
             reason = f"the number {_short(quantity.text)} is not in {where}"
             return Judgement("not found", reason, found.coverage / 2)
     return None
@@ -179,7 +179,8 @@ def _against(found: Comparison, cited: Sequence[Source], where: str) -> Judgemen
         return Judgement("doubtful", reason, 0.6 * found.coverage)
     if found.inexact:
         return Judgement("doubtful", found.inexact[0], 0.9 * found.coverage)
-    told = [word for word in found.missing if not word.is_verb or found.held < _ENOUGH]
+    in_row = any(window.row for window in found.windows)
+    told = [w for w in found.missing if not w.is_verb or found.held < _ENOUGH or (w.turns and not in_row)]
     if told or (found.missing and found.coverage < (_MOST if found.has_amount else _MOST_PROSE)):
         words = ", ".join(f"“{_short(word.text)}”" for word in (told or found.missing)[:3])
         elsewhere = all(any(word.keys & source.keys for source in cited) for word in told[:3])
@@ -189,9 +190,9 @@ def _against(found: Comparison, cited: Sequence[Source], where: str) -> Judgemen
     return None
 
 
-def _short(text: str) -> str:
+def _short(text: str, most: int = 40) -> str:
     plain = " ".join(text.split())
-    return plain if len(plain) <= 40 else f"{plain[:39]}…"
+    return plain if len(plain) <= most else f"{plain[: most - 1]}…"
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +278,7 @@ class _Checker:
                 mark = "".join(sentence.text[citation.start : citation.end].split())
                 before = sentence.text[max(0, citation.start - _BEFORE) : citation.start].split()[-1:]
                 if not before or not any(source.has_mark(f"{before[0]}{mark}") for source in cited):
-                    return _short_number(unknown[0])
+                    return _short(str(unknown[0]), 20)
         return ""
 
     def _of_claim(self, claim: str, numbers: tuple[int, ...]) -> Judgement:
@@ -298,8 +299,3 @@ class _Checker:
             if said and self._judge.judge(claim[:_LONGEST], [source]).verdict == "carried":
                 return number
         return 0
-
-
-def _short_number(number: int) -> str:
-    shown = str(number)
-    return shown if len(shown) <= 20 else f"{shown[:19]}…"

@@ -19,16 +19,11 @@ _NEAR = 4  # places beside a name or number, for what it is said of
 _BESIDE = 2  # places on both sides of a number, whatever else stands near
 _FAR = 1000
 _Side = tuple[int, int, int]  # sentence, clause, and side of its "and"s
+_ORDER = frozenset({"first", "last"})  # of what is done, and of no number
+_REACH = 6  # places after a verb in which it is said to whom it is done
+_MOST_WORDS = 80  # of a sentence that is followed word by word
 _PARTS = 3  # places that a comma or an "and" counts for
-_AGENT = 4  # places after a "by" in which the one who did it is named
 _LIST_GAP = 3  # places between the entries of a list: its unit, a comma, an "and"
-
-
-def _row_conflicts(claim: Reading, row: Row) -> Iterator[str]:
-    """What the row says otherwise, in a few words each."""
-    yield from _other_column(claim, row)
-    yield from _turned_round(claim, row)
-    yield from _other_row(claim, row)
 
 
 def _other_column(claim: Reading, row: Row) -> Iterator[str]:
@@ -49,7 +44,11 @@ def _other_column(claim: Reading, row: Row) -> Iterator[str]:
         [(word.place, frozenset({word.stem})) for word in claim.words]
         + [(quantity.place, quantity.terms) for quantity in claim.quantities]
     )
-    named = list(dict.fromkeys(n for _, terms in placed for n, head in enumerate(own) if terms & head))
+    named = list(
+        dict.fromkeys(
+            n for _, terms in placed for n, head in enumerate(own) if terms & head and row.columns[n].value.quantities
+        )
+    )
     stated = [
         fitting
         for quantity in claim.quantities
@@ -112,17 +111,18 @@ def bindings_of(claim: Reading, windows: Sequence[Window]) -> Iterator[str]:
     parts = [part for window in windows if not (window.row and window.row.columns) for part in window.parts]
     yield from _exchanged(claim, parts)
     for part in parts:
-        yield from _other_subject(claim, part)
         if not (listed := _pairs(part)):
             yield from _other_number(claim, part, parts)
         else:
             yield from _other_pair(claim, listed)
         yield from _other_name(claim, part)
         yield from _other_way(claim, part)
-        yield from _swapped(claim, part)
+        yield from _leapt(claim, part)
+        yield from _acted_on(claim, part)
     for window in windows:
         if window.row:
-            yield from _row_conflicts(claim, window.row)
+            for conflicts in (_other_column, _turned_round, _other_row):
+                yield from conflicts(claim, window.row)
 
 
 def _other_number(claim: Reading, part: Reading, parts: Sequence[Reading]) -> Iterator[str]:
@@ -151,7 +151,10 @@ def _other_number(claim: Reading, part: Reading, parts: Sequence[Reading]) -> It
         foreign = [entry for entry in lent if not any(is_same(entry[1], other) for other in claim.quantities)]
         for word, rival in (foreign or lent)[:1]:
             reason = f"says “{word}” of {rival.text}, not of {quantity.text}"
-            if foreign and (not good or _leaves_out(claim, part, own, rivals)):
+            is_swap = any(text in _ORDER for text, _ in lent) or (
+                len(lent) > 1 and good == counted and not quantity.way and not any(q.way for q in part.quantities)
+            )
+            if is_swap or (foreign and (not good or _leaves_out(claim, part, own, rivals))):
                 yield reason
             elif len(lent) > 2 * (good - counted):
                 swapped.append(reason)
@@ -163,36 +166,20 @@ def _beside(claim: Reading, quantity: Quantity, part: Reading) -> Iterator[tuple
     """What a claim says nearest to a number, years among it, with its places in the source."""
     alike = [other.place for other in claim.quantities if other.is_year == quantity.is_year]
     turned = bool(claim.passives) != bool(part.passives)  # "Anna paid", "was paid by Anna"
+    for sign, place in claim.bounds:
+        nearest = min(alike, key=lambda at: _distance(claim, at, place))
+        if nearest == quantity.place and (places := [at for other, at in part.bounds if other == sign]):
+            yield sign, places
     for word in _cells(claim, alike, _FAR)[quantity.place]:
         places = [other.place for other in part.words if other.keys & word.keys]
-        if places and not (word.is_light or word.is_unit or (turned and word.is_name)):
+        apart = side_of(claim, word) != side_of(claim, quantity) and not word.is_verb
+        if places and not (word.is_light or word.is_unit or apart or (turned and (word.is_name or word.is_verb))):
             yield word.text, places
     for other in claim.quantities:
         places = [each.place for each in part.quantities if is_same(each, other)]
         nearest = min(alike, key=lambda place: abs(place - other.place))
         if places and other.is_year and not quantity.is_year and nearest == quantity.place:
             yield other.text, places
-
-
-def _other_subject(claim: Reading, part: Reading) -> Iterator[str]:
-    """The source says of somebody else what the claim says of its subject, who is in that sentence, too: "the assembly
-    elects the board" is no news of what the board elects."""
-    first, own = _subject(part), _subject(claim)
-    if first is None or own is None or first.keys & claim.keys or claim.is_passive or part.is_passive:
-        return
-    acts = any(word.is_verb and word.keys & part.keys for word in claim.words)
-    if (
-        acts
-        and own.keys & part.keys
-        and not any(own.keys & word.keys and word.place <= first.place + 2 for word in part.words)
-    ):
-        yield f"says it of “{first.text}”, not of “{own.text}”"
-
-
-def _subject(reading: Reading) -> Word | None:
-    """What a sentence begins with, if it begins with that and not with when or where."""
-    first = next((word for word in reading.words if not word.is_light), None)
-    return first if first is not None and first.place <= 2 and not first.is_verb else None
 
 
 def _exchanged(claim: Reading, parts: Sequence[Reading]) -> Iterator[str]:
@@ -226,6 +213,56 @@ def _exchanged(claim: Reading, parts: Sequence[Reading]) -> Iterator[str]:
             return
 
 
+def _acted_on(claim: Reading, part: Reading) -> Iterator[str]:
+    """Who does it in the claim has it done to them there: "the council reports to her", of "she reports to them"."""
+    for before, verb in pairwise(claim.words):
+        there = [word for word in part.words if word.stem == verb.stem]
+        if not verb.is_verb or len(there) != 1:
+            continue
+        by = next((place for place in claim.passives if place > verb.place), _FAR)
+        if by == _FAR and verb.text.endswith("ed") and (part.is_passive or there[0].text != verb.text):
+            continue  # "respirators fitted yearly" had it done to them
+        agent = next((word for word in claim.words if word.place > by), before)
+        if (agent is before and verb.place - before.place > 1) or agent.is_light or agent.is_verb or agent.is_unit:
+            continue
+        turned = -1 if any(place > there[0].place for place in part.passives) else 1
+        steps = [turned * (word.place - there[0].place) for word in part.words if word.stem == agent.stem]
+        if steps and 0 < min(steps) <= _REACH:
+            yield "has it the other way round"
+            return
+
+
+def _leapt(claim: Reading, part: Reading) -> Iterator[str]:
+    """Two neighbours of the claim from two parts of a sentence, each of which goes on otherwise: "meters belong to the
+    customer", of "meters belong to the operator, cables behind them to the customer"."""
+    ours, theirs = claim.items, part.items
+    if len(ours) > _MOST_WORDS:
+        return
+    held = [any(_is_same_item(item, other) for item in ours) for other in theirs]
+    placed = []
+    for item in ours:
+        places = [n for n, other in enumerate(theirs) if held[n] and _is_same_item(item, other)]
+        if len(places) == 1 and not (isinstance(item, Word) and item.is_light):
+            placed.append((item, places[0]))
+    for (one, here), (two, there) in pairwise(placed):
+        if any(one.place <= joint < two.place for joint in claim.joints):
+            continue
+        low, high = sorted((here, there))
+        breaks = [joint for joint in part.joints if theirs[low].place <= joint < theirs[high].place]
+        if not breaks or max(breaks) - min(breaks) > 1:
+            continue  # an insertion
+        cut = next(n for n in range(low, high) if theirs[n + 1].place > breaks[-1])
+        if low < cut < high - 1 and not (held[cut] or held[cut + 1]):
+            yield f"says it of “{theirs[cut].text}” and “{theirs[cut + 1].text}”"
+            return
+
+
+def _is_same_item(one: Word | Quantity, two: Word | Quantity) -> bool:
+    if isinstance(one, Word):
+        return isinstance(two, Word) and bool(one.keys & two.keys)
+    return isinstance(two, Quantity) and is_same(one, two)
+
+
 def _couples(readings: Sequence[Reading]) -> dict[str, str]:
     """The stem of each word and of the one right after it."""
     pairs = [pair for reading in readings for pair in pairwise(reading.words)]
@@ -236,22 +273,8 @@ def _other_way(claim: Reading, part: Reading) -> Iterator[str]:
     """ "By 5" is not "to 5"."""
     for quantity in claim.quantities:
         ways = {other.way for other in part.quantities if is_same(quantity, other)}
-        after = {word.place: word for word in claim.words}.get(quantity.place + 1)
-        if ways and after and not after.is_light and _counts_others(part, quantity, after):
-            yield f"does not say “{quantity.text} {after.text}”"
         if quantity.way and "" not in ways and ways and quantity.way not in ways:
             yield f"says “{min(ways)} {quantity.text}”, not “{quantity.way} {quantity.text}”"
-
-
-def _counts_others(part: Reading, quantity: Quantity, counted: Word) -> bool:
-    """Whether a word follows other numbers there, but not this one, and not at the end of a list with it."""
-    places = {word.place for word in part.words if word.keys & counted.keys}
-    own = [other.place for other in part.quantities if is_same(quantity, other)]
-    others = [other.place for other in part.quantities if other.place not in own]
-    near = any(0 < place - at <= _NEAR for place in places for at in own)
-    following = [word.place for word in part.words] + [other.place for other in part.quantities]
-    goes_on = any(0 < place - at <= _NEAR for place in following for at in own)  # "65 degrees and 40" leaves it out
-    return goes_on and not near and any(place - at == 1 for place in places for at in others)
 
 
 def _leaves_out(claim: Reading, part: Reading, own: Sequence[int], rivals: Sequence[Quantity]) -> bool:
@@ -356,43 +379,6 @@ def _whole(reading: Reading, name: Word) -> str:
     return " ".join(word.text for word in reading.words if word is name or _is_one_name(reading, word, name))
 
 
-def _swapped(claim: Reading, part: Reading) -> Iterator[str]:
-    """Two names that have changed places: who did it and to whom it was done."""
-    names = Counter(word.stem for word in claim.words if word.is_name)
-    theirs = Counter(word.stem for word in part.words if word.is_name)
-    once = {word.stem: word.place for word in part.words if names[word.stem] == theirs[word.stem] == 1}
-    anchors = [(word.place, once[word.stem]) for word in claim.words if word.is_name and word.stem in once][:8]
-    for n, (one, there) in enumerate(anchors):
-        for two, other in anchors[n + 1 :]:
-            if _changed_places(claim, part, (one, there), (two, other), anchors):
-                yield "has the names the other way round"
-                return
-
-
-def _changed_places(
-    claim: Reading, part: Reading, one: tuple[int, int], two: tuple[int, int], anchors: Sequence[tuple[int, int]]
-) -> bool:
-    """Each of the two: its place in the claim, and in the source."""
-    inverted = one[1] > two[1]
-    low, high = sorted((one[1], two[1]))
-    by = any(max(one[0], two[0] - _AGENT) < place < two[0] for place in claim.passives)
-    by_there = any(max(low, high - _AGENT) < place < high for place in part.passives)
-    if by != by_there:
-        return not inverted  # "Bob was paid by Anna" is "Anna paid Bob"
-    if not inverted or (_linked(claim, one[0], two[0]) and _linked(part, low, high)):
-        return False
-    here = _cells(claim, [place for place, _ in anchors], _NEAR)
-    there = _cells(part, [place for _, place in anchors], _NEAR)
-    same = _common(here[one[0]], there[one[1]]) + _common(here[two[0]], there[two[1]])
-    crossed = _common(here[one[0]], there[two[1]]) + _common(here[two[0]], there[one[1]])
-    return crossed > same
-
-
-def _linked(reading: Reading, low: int, high: int) -> bool:
-    """Whether nothing but "and", "or" or a comma stands between."""
-    return high - low == 1 or (high - low == 2 and low + 1 in reading.links)
-
-
 def _cells(reading: Reading, places: Sequence[int], reach: int = _NEAR) -> dict[int, list[Word]]:
     """The words that are nearest to each of the places."""
     cells: dict[int, list[Word]] = {place: [] for place in places}
@@ -407,7 +393,3 @@ def _distance(reading: Reading, one: int, two: int) -> int:
     """How far apart two places are; a comma or an "and" between them parts them more."""
     low, high = sorted((one, two))
     return high - low + _PARTS * sum(low <= joint < high for joint in reading.joints)
-
-
-def _common(ones: list[Word], others: list[Word]) -> int:
-    return sum(any(one.keys & other.keys for other in others) for one in ones)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise, product
 
 from research.answer.claims.bindings import bindings_of
-from research.answer.claims.evidence import Source, Window
+from research.answer.claims.evidence import Window
 from research.answer.claims.statement import CONTRARY, Cue, Fit, Quantity, Reading, Word, fit, side_of
 from research.answer.claims.vocabulary import opposites_of
 
@@ -52,7 +52,7 @@ def _conflicts_of(claim: Reading, windows: Sequence[Window], turned: Sequence[tu
     modals = frozenset().union(*(part.modals for part in parts))
     if len(claim.modals) == len(modals) == 1 and claim.modals != modals:
         yield _instead(min(modals), min(claim.modals))
-    yield from _plans(claim, parts)
+    yield from _plans(claim, [part for window in windows if not window.row for part in window.parts])
     yield from bindings_of(claim, windows)
 
 
@@ -228,7 +228,7 @@ def may_join(claim: Reading, windows: Sequence[Window]) -> bool:
         return False
     held = [_items(claim, part) for part in parts]
     first = max(range(len(parts)), key=lambda n: len(held[n]))
-    if first and parts[first].has_pronoun and len(parts) == 2:
+    if len(parts) == 2 and parts[1].has_pronoun and len(held[1]) >= len(held[0]):
         return True
     if not claim.joints:
         return False
@@ -263,10 +263,6 @@ def _items(claim: Reading, part: Reading) -> set[int]:
     """The places of what a claim says that stand in a sentence."""
     words = {word.place for word in claim.words if not word.is_light and word.keys & part.keys}
     return words | {quantity.place for quantity in claim.quantities if fit(quantity, part, frozenset())}
-
-
-def stands_in(quantity: Quantity, source: Source) -> bool:
-    return fit(quantity, source.whole, source.scales) != Fit.NONE
 
 
 def _holds(window: Window, word: Word) -> float:

@@ -194,9 +194,10 @@ class Source:
     def _shown(self, number: int) -> str:
         unit = self.units[number]
         mark = ENTRY.match(self._text, unit.start, unit.end)
-        title = (
-            unit.title if unit.title and self._text[unit.title[1] - 1] not in ".!?" else None
-        )  # no sentence above it
+        title = unit.title
+        if title:  # from its last heading on, if it does not end as a sentence
+            title = (max(title[0], self._text.rfind("\n#", *title)), title[1])
+            title = title if self._text[title[1] - 1] not in ".!?" else None
         spans = [span for span in (title, unit.header, (mark.end() if mark else unit.start, unit.end)) if span]
         return "\n".join(self._text[slice(*span)] for span in spans)
 

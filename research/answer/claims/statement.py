@@ -13,9 +13,10 @@ import re
 import tomllib
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from operator import attrgetter
 from pathlib import Path
 
-from research.answer.claims.vocabulary import MONTHS, Number, keys_of, numbers_in, stem, thesaurus, words
+from research.answer.claims.vocabulary import MONTHS, Number, keys_of, numbers_in, opposites_of, stem, thesaurus, words
 from research.store import SIGNS, STOP_WORDS, normalize
 from research.text import UNSPACED
 
@@ -77,6 +78,11 @@ class Word:
     is_verb: bool = False  # what its sentence says else may be enough
 
     @property
+    def turns(self) -> bool:
+        """Whether it says which way a figure went."""
+        return not opposites_of(self.stem).isdisjoint({"increas", "decreas"})
+
+    @property
     def is_unit(self) -> bool:
         """Whether it says nothing of what a number is of."""
         return self.text in _SYMBOLS or self.text in {"percent", "percentpoint"}
@@ -129,6 +135,10 @@ class Reading:
     has_pronoun: bool = False  # "it", "she" among the first words
 
     @property
+    def items(self) -> list[Word | Quantity]:
+        return sorted([*self.words, *self.quantities], key=attrgetter("place"))
+
+    @property
     def stems(self) -> frozenset[str]:
         return frozenset(word.stem for word in self.words)
 
@@ -156,7 +166,8 @@ class _Reader:
         self._all_nouns_capital = len(_GERMAN.findall(text)) >= 2
         self._place = self._clause = 0
         self._begins = True  # a sentence
-        self._after_be = self._after_article = False
+        self._after_be = False
+        self._last = ""  # word
         self._modals: dict[int, str] = {}
         self._found = Reading()
 
@@ -203,7 +214,7 @@ class _Reader:
             lowered = normalize(token)
             self._function(token, lowered)
             self._content(token, lowered, match.end())
-            self._after_article = lowered in _TABLE["articles"]
+            self._last = lowered
             self._begins = False
 
     def _wide(self, token: str) -> None:
@@ -218,7 +229,7 @@ class _Reader:
         """What a word does to the sentence, whatever it means itself."""
         if lowered in _TABLE["be"]:
             self._after_be = self._found.is_passive = True
-        elif lowered == "by" and self._after_be:
+        elif lowered == "by" and (self._after_be or self._last.endswith("ed")):
             self._found.passives.append(self._place)
             self._after_be = False
         elif lowered in _TABLE["links"]:
@@ -261,14 +272,15 @@ class _Reader:
             is_common = stem(lowered) in thesaurus().groups
             is_verb = (
                 not is_name
-                and not self._after_article
+                and self._last not in _TABLE["articles"]
                 and (stem(lowered) in thesaurus().verbs or (len(lowered) > 4 and lowered.endswith(_VERBAL)))
             )
             self._add(keys_of(lowered), token, is_name=is_name, is_light=is_light, is_common=is_common, is_verb=is_verb)
 
     def _unit(self, token: str, lowered: str) -> str | None:
         """What "m" stands for right after a number."""
-        if not self._found.quantities or self._found.quantities[-1].place != self._place - 1:
+        after_number = self._found.quantities and self._found.quantities[-1].place == self._place - 1
+        if not (after_number or (len(token) > 1 and self._last == "per")):
             return None
         return thesaurus().units.get(lowered) if len(token) > 1 or token in _UNIT_LETTERS else None
 

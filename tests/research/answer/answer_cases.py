@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from research.answer.check import CheckedSentence, check_answer
 from research.units import split
@@ -27,6 +27,7 @@ class Case:
     cited: int
     sources: Mapping[int, str]
     origin: str  # the true sentence that it was made from
+    headers: Mapping[int, str] = field(default_factory=dict)  # the lines above the sources
 
     @property
     def answer(self) -> str:
@@ -35,9 +36,15 @@ class Case:
         return f"{body[: len(body) - len(mark)]} [{self.cited}]{mark}"
 
 
+def case_of(kind: str, sentence: str, cited: int, placed: Mapping[int, tuple[str, str]], origin: str = "") -> Case:
+    """`placed` are the sources, each with the name of its file, which stands above it in a context."""
+    headers = {number: f"[Document {number}: {name}, Page 1]" for number, (name, _) in placed.items()}
+    return Case(kind, sentence, cited, {number: text for number, (_, text) in placed.items()}, origin, headers)
+
+
 def verdict_of(case: Case) -> CheckedSentence:
     """What the check says of the sentence; of the part that cites, if it is taken for several."""
-    checked = check_answer(case.answer, case.sources)
+    checked = check_answer(case.answer, case.sources, headers=case.headers)
     return next(sentence for sentence in reversed(checked) if sentence.citations)
 
 
@@ -87,14 +94,14 @@ class _Maker:
             if said is None:
                 continue
             others = [other for other in self._chance.sample(self._pages, min(8, len(self._pages))) if other[1] != page]
-            others = [text for _, text in others if _plain(origin) not in _plain(text)][:2]
+            others = [page for page in others if _plain(origin) not in _plain(page[1])][:2]
             if len(others) < 2:
                 continue
             own = self._chance.randint(1, 3)
-            sources = dict(zip([n for n in (1, 2, 3) if n != own], others, strict=True)) | {own: page}
+            placed = dict(zip([n for n in (1, 2, 3) if n != own], others, strict=True)) | {own: (document, page)}
             cited = own if kind != "moved" else self._chance.choice([n for n in (1, 2, 3) if n != own])
             made += 1
-            yield Case(kind, said, cited, sources, origin)
+            yield case_of(kind, said, cited, placed, origin)
 
     def reworded(self, sentence: str, page: str, document: str) -> str | None:
         """Two or more of the changes below."""

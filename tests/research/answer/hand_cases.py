@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from research.index import Index
-from tests.research.answer.answer_cases import Case
+from tests.research.answer.answer_cases import Case, case_of
 
 HERE = Path(__file__).parent
 NO_HARM = Path(__file__).parents[3] / "data" / "no-harm" / "source"
@@ -39,7 +39,7 @@ def hand_cases(name: str, documents: Mapping[str, Sequence[str]]) -> Iterator[Ca
             place = (document, int(number))
         elif line.startswith(("+ ", "- ")):
             at = pages.index(place)
-            texts = [documents[d][n - 1] for d, n in (place, pages[at - 7], pages[at - 3])]
+            texts = [(d, documents[d][n - 1]) for d, n in (place, pages[at - 7], pages[at - 3])]
             own = count % 3 + 1
-            sources = dict(zip((own, own % 3 + 1, (own + 1) % 3 + 1), texts, strict=True))
-            yield Case("reworded" if line[0] == "+" else "false", line[2:], own, sources, "")
+            placed = dict(zip((own, own % 3 + 1, (own + 1) % 3 + 1), texts, strict=True))
+            yield case_of("reworded" if line[0] == "+" else "false", line[2:], own, placed)

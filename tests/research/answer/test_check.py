@@ -65,8 +65,8 @@ def test_what_the_source_says_is_carried(sentence: str) -> None:
 @pytest.mark.parametrize(
     ("sentence", "reason"),
     [
-        ("Bob Sutter paid Anna Bell 18 % [1].", "[1] has the names the other way round"),
-        ("Anna Bell was paid by Bob Sutter [1].", "[1] has the names the other way round"),
+        ("Bob Sutter paid Anna Bell 18 % [1].", "[1] has it the other way round"),
+        ("Anna Bell was paid by Bob Sutter [1].", "[1] has it the other way round"),
         ("A reply was filed [1].", "[1] says “no” to it"),
         ("Revenue did not rise to 1,200 pounds [1].", "[1] does not say “no” to it"),
         ("The bridge is safe for horses [1].", "[1] says “no” to it"),
@@ -84,6 +84,7 @@ def test_what_the_source_says_is_carried(sentence: str) -> None:
         ("Carla Dorn paid Bob Sutter 18 % [1].", "“Carla” is not in [1]"),
         ("Anna Bell paid Bob Sutter on 4 May 2024 [1].", "the number 4 May 2024 is not in [1]"),
         ("Lemons grow on trees in the sun [1].", "little of it is in [1]"),
+        ("The load increased to 5 A [1].", "“increased” stands elsewhere in [1]"),
         ("Tickets cost four euros [1].", "stands in [2], not in [1]"),
     ],
 )
@@ -99,6 +100,8 @@ The remuneration of the CEO, Mr Jonah Wick, and of the other Executive Director,
 The effective tax rate was 22.1%, 26.6% and 27.3% in 2022, 2021 and 2020, respectively.
 Fenmoor Markets has about 230 associates. Its probe measures 214 × 72 mm and weighs 1.3 kg.
 The Orrin loan of 2,760,321 was paid off on 2 September 2022, and the Tavish loan bears interest at 4.13 %.
+Meters belong to the operator, cables behind them to the customer. Cover is for people of 18 or older.
+Call 112 first, then extension 207.
 The assembly approves the accounts and elects the board. The guarantee runs for 36 months, the probe for 12 months.
 
 | £ thousand | 2022 | 2021 | Change |
@@ -119,7 +122,7 @@ The assembly approves the accounts and elects the board. The guarantee runs for 
         ("Fenmoor Markets employs about 230 people", ""),
         ("The Orrin loan was paid off on 2 September 2022", ""),
         ("The Tavish loan was paid off on 2 September 2022", "says “paid” of “Orrin”, not of “Tavish”"),
-        ("The board approves the accounts", "says it of “assembly”, not of “board”"),
+        ("The board approves the accounts", "has it the other way round"),
         ("Total assets were 1,959 thousand pounds in 2022", ""),
         ("Total assets were 741 in 2022", "says 741 for “Total current assets”"),
         ("Total assets were 1,852 in 2022", "says 1,959 for 2022"),
@@ -128,6 +131,12 @@ The assembly approves the accounts and elects the board. The guarantee runs for 
         ("Total assets were £1,959 in 2022", "says 1,959 in thousands"),
         ("Total assets rose by 1,959 in 2022", "says 1,959 for 2022"),
         ("The probe weighs 214 kg", "says “weighs” of 1.3, not of 214"),
+        ("The board elects the assembly", "has it the other way round"),
+        ("The accounts are approved by the board", "has it the other way round"),
+        ("The guarantee runs for 12 months", "says “guarantee” of 36, not of 12"),
+        ("Meters belong to the customer", "says it of “operator” and “cables”"),
+        ("Cover is for people under 18", "says “at least”, not “less than”"),
+        ("Call extension 207 first, then 112", "says “Call” of 112, not of 207"),
     ],
 )
 def test_roles_rows_years_and_lists_are_told_apart(sentence: str, reason: str) -> None:

@@ -51,7 +51,7 @@ def test_some_reworded_ones_are_carried(documents: Documents) -> None:
     made = [case for case in cases_from(documents, seed=31, count=30) if case.kind == "reworded"]
     assert sum(verdict_of(case).verdict == "carried" for case in made) >= 0.9 * len(made)
     written = [case for name in FILES for case in hand_cases(name, documents) if case.kind == "reworded"]
-    assert sum(verdict_of(case).verdict == "carried" for case in written) >= 0.3 * len(written)
+    assert sum(verdict_of(case).verdict == "carried" for case in written) >= 0.6 * len(written)
 
 
 FILES = ("reworded.txt", "held_back.txt")
@@ -71,8 +71,8 @@ def test_what_a_model_wrote(documents: Documents) -> None:
     verdicts: dict[str, list[bool]] = defaultdict(list)
     for case in hand_cases("model_written.txt", documents):
         verdicts[case.kind].append(verdict_of(case).verdict == "carried")
-    assert sum(verdicts["reworded"]) >= 0.6 * len(verdicts["reworded"])
-    assert sum(verdicts["false"]) <= 0.1 * len(verdicts["false"])
+    assert sum(verdicts["reworded"]) >= 0.75 * len(verdicts["reworded"])
+    assert sum(verdicts["false"]) <= 0.05 * len(verdicts["false"])
 
 
 def test_a_true_sentence_of_another_source_is_carried_by_both(documents: Documents) -> None:
