@@ -5,24 +5,18 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from pathlib import Path
-from typing import Any
 
 import httpx
 from pydantic import TypeAdapter
 
 from research.governance import Principal
 from research.index import Index
-from research.request import SOURCE_TYPES
 from research.service.knowledge import ContextDocument
 from research.sources import CONTEXT_TYPES
 from research.store import IndexPaths
 from tests.research.service.serving_app import run_client as run
 
 ASKED = "why do uploads stop and are parts sent again"
-
-
-def test_every_type_can_be_named() -> None:
-    assert SOURCE_TYPES == CONTEXT_TYPES
 
 
 def test_a_context_is_the_librarys(of_everything: Path) -> None:
@@ -74,26 +68,6 @@ def test_memories_are_those_of_whoever_asks_whatever_the_body_says(of_everything
 
     run(as_owner, of_everything)
     run(as_eva, Path(shutil.copytree(of_everything, tmp_path / "index")), caller=Principal("eva", "eva"))
-
-
-def test_a_wrong_request_is_told_as_one(of_everything: Path) -> None:
-    bodies: list[dict[str, Any]] = [
-        {},
-        {"query": " "},
-        {"query": "x", "context_types": []},
-        {"query": "x", "context_types": ["memory"]},
-        {"query": "x", "limit": 0},
-        {"query": "x", "limit": 10**6},
-        {"query": "x", "max_tokens": -1},
-        {"query": "x", "min_score": 2},
-        {"query": "x", "unknown": 1},
-    ]
-
-    async def work(client: httpx.AsyncClient) -> None:
-        for body in bodies:
-            assert (await client.post("/api/context", json=body)).status_code == 422, body
-
-    run(work, of_everything)
 
 
 def test_a_source_that_fails_is_named_and_all_of_them_are_an_error(of_everything: Path, tmp_path: Path) -> None:

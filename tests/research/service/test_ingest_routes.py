@@ -179,13 +179,6 @@ def test_what_lies_outside_the_roots_is_refused_whether_it_is_there_or_not(tmp_p
 JSON = {"content-type": "application/json"}
 
 
-def test_no_folder_without_a_root(tmp_path: Path) -> None:
-    async def work(client: httpx.AsyncClient, served: Served) -> None:
-        assert "--root" in is_problem(await client.post("/api/ingest", json={"folder": "/"}), 403)["hint"]
-
-    run(work, tmp_path / "index")
-
-
 def test_bodies_that_nobody_can_use(tmp_path: Path) -> None:
     root = tmp_path / "index"
     form = {"content-type": "multipart/form-data; boundary=x"}
@@ -194,22 +187,14 @@ def test_bodies_that_nobody_can_use(tmp_path: Path) -> None:
         for body, headers, status in (
             (b"", {}, 415),
             (b"%PDF", {"content-type": "application/pdf"}, 415),
-            (b"a=b", {"content-type": "application/x-www-form-urlencoded"}, 415),
-            (b"{}", {"content-type": "text/json"}, 415),
-            (b"", JSON, 400),
             (b"{", JSON, 400),
             (b"\xff\xfe", JSON, 400),
             (b"[]", JSON, 422),
-            (b"null", JSON, 422),
             (b"{}", JSON, 422),
             (b'{"folder": 7}', JSON, 422),
-            (b'{"folder": ""}', JSON, 422),
             (b'{"folder": "a\\u0000b"}', JSON, 422),
             (b'{"folder": ".", "prune": true}', JSON, 422),
-            (b'{"folder": "%s"}' % (b"x" * 5000), JSON, 422),
             (b"[" * 100_000, JSON, 400),
-            (b"--x--\r\n", form, 422),
-            (b"\0" * 1000, form, 400),
             (b'--x\r\nContent-Disposition: form-data; name="files"\r\n\r\n%PDF', form, 422),
             (b"--x--", {"content-type": "multipart/form-data"}, 400),
         ):
@@ -339,10 +324,3 @@ def test_a_client_that_goes_away_in_the_middle_leaves_nothing(tmp_path: Path, lo
             served.jobs.begin_stop()
             assert list(lines)[-1] == "", "a stop ends the stream at once"
     assert [upload.name for upload in stored.waiting_uploads(IndexPaths(root))] == ["a.pdf"]
-
-
-def test_a_client_that_sends_on_hears_why_it_was_refused(tmp_path: Path, loopback: None) -> None:
-    with real_server(tmp_path / "index", never) as (port, _):
-        sent = files(b"no PDF at all" * 500_000)
-        answer = httpx.post(f"http://127.0.0.1:{port}/api/ingest", files=sent, timeout=PATIENCE)
-        assert answer.status_code == 415

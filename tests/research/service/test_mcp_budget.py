@@ -108,14 +108,6 @@ def test_ask_never_exceeds_its_budget(
 
 @pytest.mark.slow
 @RELAXED
-@given(question=st.text(min_size=1, max_size=60).filter(str.strip), max_tokens=BUDGETS)
-def test_ask_takes_any_question(samples: Index, question: str, max_tokens: int) -> None:
-    question = question.encode("utf-8", "replace").decode()
-    check(ask(samples, AskRequest(question), budget=Budget(max_tokens)), max_tokens, "content")
-
-
-@pytest.mark.slow
-@RELAXED
 @given(kind=st.sampled_from(list(KINDS)), max_tokens=BUDGETS, text_in=PLACES)
 def test_ask_of_text_that_costs_more_inside_json(nasty: Index, kind: str, max_tokens: int, text_in: TextIn) -> None:
     documents = [kind] if "*" not in kind else None

@@ -123,17 +123,6 @@ def test_an_index_that_is_removed_and_comes_back(root: Path, tmp_path: Path) -> 
         assert fields_of(agent.call("search", question="zebra"))["results"]
 
 
-def test_an_index_that_is_replaced(root: Path, tmp_path: Path) -> None:
-    other = Path(shutil.copytree(root, tmp_path / "other"))
-    with Index(other) as index:
-        index.admin.remove("quotes.pdf")
-    with agent_here(root) as agent:
-        agent.said("get_page", document="quotes.pdf")
-        root.rename(tmp_path / "away")
-        other.rename(root)
-        assert "no document matches" in agent.refused("get_page", document="quotes.pdf")
-
-
 def test_an_index_that_is_damaged_from_the_start(root: Path) -> None:
     size = os.path.getsize(root / "catalog.sqlite3")  # noqa: PTH202
     (root / "catalog.sqlite3").write_bytes(b"\x00" * size)

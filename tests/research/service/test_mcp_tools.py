@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import io
 import shutil
 from collections.abc import Iterator
@@ -26,12 +25,11 @@ from research.errors import (
 from research.governance import Principal
 from research.index import Index
 from research.models import Coverage, LegCoverage
-from research.request import AskRequest, Parameter, read_request, read_values
+from research.request import AskRequest, read_request
 from research.service.mcp import tasks, tools
 from research.service.mcp.results import (
     IN_CONTENT,
     IN_STRUCTURED,
-    TOOLS,
     Budget,
     Reply,
     error_text,
@@ -242,63 +240,6 @@ def test_text_stands_in_one_place_and_the_other_names_it() -> None:
         "": "content",
     }.items():
         assert text_in_for(client) == place
-
-
-def test_every_tool_takes_what_its_function_takes() -> None:
-    for tool in TOOLS.values():
-        signature = dict(inspect.signature(tool.run).parameters)
-        given = signature.keys() - {"index", "maker", "request", "budget", "told"}
-        own = {each.name for each in tool.parameters if not each.field} - {"max_tokens", "text_in"}
-        assert given == (set() if tool.name == "record_experience" else own), tool.name
-        assert ("request" in signature) == bool(tool.door)
-        assert ("budget" in signature) == tool.has_budget
-        assert len(tool.words) < 300
-
-
-SOME = [
-    Parameter("n", "integer", "A number. More.", default=3, least=1, most=9),
-    Parameter("names", "texts", "Names.", default=(), most=10),
-    Parameter("on", "boolean", "Whether."),
-    Parameter("how", "text", "How.", choices=("a", "b")),
-    Parameter("history", "messages", "Earlier messages.", default=()),
-]
-
-
-def test_arguments_are_taken_for_what_they_can_only_mean() -> None:
-    assert read_values(SOME, {}) == {"n": 3, "names": (), "on": None, "how": None, "history": ()}
-    read = read_values(SOME, {"n": "7", "names": "x", "on": "true", "how": None, "history": [{"role": "user"}]})
-    assert read == {"n": 7, "names": ("x",), "on": True, "how": None, "history": ({"role": "user"},)}
-    read = read_values(SOME, {"n": 7.0, "names": ["x", " y ", "\ud83d"], "on": False})
-    assert (read["n"], read["names"], read["on"]) == (7, ("x", "y", "\ufffd"), False)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ({"n": 0}, "too small"),
-        ({"n": 10}, "too large"),
-        ({"n": True}, "a whole number, not true"),
-        ({"n": "many"}, "a whole number"),
-        ({"n": 1.5}, "a whole number"),
-        ({"names": [3]}, "a list of texts, not 3"),
-        ({"names": ["x"] * 1001}, "a list of texts"),
-        ({"names": [" "]}, "is empty"),
-        ({"names": ["x" * 11]}, "11 characters"),
-        ({"on": "perhaps"}, "true or false"),
-        ({"how": "c"}, "cannot be 'c'"),
-        ({"how": {"a": "b" * 1000}}, "a text, not"),
-        ({"history": {"role": "user"}}, "list of messages"),
-        ({"history": [{}] * 10_001}, "list of messages"),
-        ({"N": 1}, "there is no 'N' here"),
-        ({"needed": None}, "needed is missing"),
-    ],
-)
-def test_wrong_arguments_say_what_would_be_right(arguments: dict[str, object], words: str) -> None:
-    needed = [Parameter("needed", "text", "What is needed.", required=True)] if "needed" in arguments else []
-    with pytest.raises(UsageError, match=words) as caught:
-        read_values([*SOME, *needed], arguments)
-    assert caught.value.hint
-    assert len(caught.value.message) < 200
 
 
 def test_errors_are_told_in_the_words_of_the_tools(samples: Index) -> None:

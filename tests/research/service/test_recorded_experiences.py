@@ -7,15 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import jsonschema
 import pytest
 from pydantic import TypeAdapter
 
-from research.errors import UsageError
 from research.governance import Principal
 from research.index import Index
 from research.service.knowledge import ExperienceDocument
-from research.service.mcp.results import TOOLS
 from research.service.mcp.tasks import record_experience
 from tests.mcp_driving import agent_here, fields_of, text_of
 from tests.research.service.serving_app import run_client
@@ -87,21 +84,6 @@ def test_values_follow_in_the_background(tmp_path: Path) -> None:
         assert renewing
         [value] = index.experiences.values(axis="root_cause")
         assert value.cluster_size >= 10
-
-
-def test_the_tool_is_described_and_takes_what_it_says(tmp_path: Path) -> None:
-    tool = TOOLS["record_experience"]
-    jsonschema.Draft202012Validator.check_schema(tool.schema)
-    given = tool.arguments({**TOLD, "outcome": "confirmed", "outcome_result": "Yes"})
-    with Index(tmp_path / "index") as index:
-        reply = record_experience(index, **given)
-        assert reply.fields is not None
-        assert tool.output is not None
-        jsonschema.validate({"text": reply.text, **reply.fields}, tool.output)
-        assert (reply.fields["state"], reply.fields["confidence_tier"]) == ("confirmed", "gold")
-        assert index.experiences.get(reply.fields["id"]).goal == TOLD["goal"]
-        with pytest.raises(UsageError, match="needs an action"):
-            record_experience(index, goal="g", hypothesis="h", prediction="p")
 
 
 def test_an_agent_records_before_there_is_any_document(tmp_path: Path) -> None:

@@ -320,23 +320,6 @@ def test_whatever_an_application_raises_is_a_problem_without_its_words(
     assert [record.getMessage() for record in caplog.records] == ["a request failed: ValueError"] * 2
 
 
-def test_errors_of_ours_keep_their_words(guarded: Guarded) -> None:
-    answer = guarded.owner("/api/nothing")
-    assert (answer.status, answer.document["detail"], answer.document["hint"]) == (
-        404,
-        "there is no such thing",
-        "look elsewhere",
-    )
-
-
-def test_an_application_that_answers_nothing(guarded: Guarded) -> None:
-    async def silent(scope: Any, receive: Any, send: Any) -> None:
-        return
-
-    guarded.app._app = silent
-    assert guarded.owner().status == 500
-
-
 def test_a_client_that_goes_away_is_no_error(guarded: Guarded, caplog: pytest.LogCaptureFixture) -> None:
     sent: list[Any] = []
 
@@ -356,36 +339,6 @@ def test_a_client_that_goes_away_is_no_error(guarded: Guarded, caplog: pytest.Lo
     with caplog.at_level(logging.INFO, "ctx"):
         asyncio.run(main())
     assert caplog.records == []
-
-
-def test_a_websocket_is_refused(guarded: Guarded) -> None:
-    sent: list[Any] = []
-
-    async def main() -> None:
-        async def receive() -> dict[str, Any]:
-            return {"type": "websocket.connect"}
-
-        async def send(message: Any) -> None:
-            sent.append(message)
-
-        await guarded.app({"type": "websocket", "path": "/api/whoami", "headers": []}, receive, send)
-
-    asyncio.run(main())
-    assert [message["type"] for message in sent] == ["websocket.close"]
-
-
-def test_the_lifespan_passes(guarded: Guarded) -> None:
-    seen: list[str] = []
-
-    async def inner(scope: Any, receive: Any, send: Any) -> None:
-        seen.append(scope["type"])
-
-    async def never() -> Any:
-        raise AssertionError
-
-    guarded.app._app = inner
-    asyncio.run(guarded.app({"type": "lifespan"}, never, never))  # type: ignore[arg-type]
-    assert seen == ["lifespan"]
 
 
 def test_tokens_are_nowhere_in_logs_errors_and_answers(guarded: Guarded, caplog: pytest.LogCaptureFixture) -> None:

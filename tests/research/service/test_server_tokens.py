@@ -7,7 +7,6 @@ import os
 import shutil
 import stat
 import threading
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,8 +18,6 @@ from research.governance import Principal, owner_principal
 from research.service import tokens
 from research.service.tokens import (
     TokenBook,
-    default_store,
-    default_token_file,
     digest,
     make_token,
     owner_token,
@@ -59,11 +56,6 @@ def test_the_owners_token_is_made_once(token_file: Path) -> None:
     assert other != token
 
 
-def test_its_default_place_is_the_users_state_folder() -> None:
-    assert default_token_file().parent == default_store().parent
-    assert str(default_token_file()).endswith("/ctx/serve/token")
-
-
 def test_many_servers_that_start_at_once_have_one_token(token_file: Path) -> None:
     found: list[str] = []
     threads = [threading.Thread(target=lambda: found.append(owner_token(token_file).reveal())) for _ in range(8)]
@@ -80,11 +72,8 @@ def test_many_servers_that_start_at_once_have_one_token(token_file: Path) -> Non
     ("content", "words"),
     [
         (b"", "is empty"),
-        (b" \n", "is empty"),
         (b"short", "something else than a token"),
         (b"twenty letters and spaces in it", "something else"),
-        (b"x" * 600, "something else"),
-        ("ü".encode() * 30, "something else"),
         (b"\x00" * 40, "something else"),
     ],
 )
@@ -128,21 +117,7 @@ def test_who_a_token_stands_for(paths: IndexPaths, store: Path, token_file: Path
 
 
 @pytest.mark.parametrize(
-    "odd",
-    [
-        "",
-        " ",
-        "x",
-        "ü" * 40,
-        "\udcff" * 40,
-        "\x00",
-        "x" * 10_000_000,
-        "Bearer x",
-        digest(""),
-        "null",
-        "ctx_" + "A" * 43,
-    ],
-    ids=range(11),
+    "odd", ["", "ü" * 40, "\udcff" * 40, "x" * 10_000_000, digest(""), "ctx_" + "A" * 43], ids=range(6)
 )
 def test_whatever_else_is_brought_is_nobody(paths: IndexPaths, store: Path, token_file: Path, odd: str) -> None:
     owner_token(token_file)
@@ -240,18 +215,14 @@ def _entry(**changes: object) -> bytes:
         b"[" * 100_000,
         b'{"schema": "ctx.tokens/2", "tokens": []}',
         b'{"schema": "ctx.tokens/1", "tokens": [1]}',
-        b'{"schema": "ctx.tokens/1", "tokens": 1}',
         _entry(id="../../x"),
         _entry(principal="a b"),
-        _entry(tenant=""),
         _entry(expires_at="tomorrow"),
         _entry(expires_at="2026-01-01T00:00:00"),
-        _entry(created_at=""),
-        _entry(index=""),
         _entry(sha256="b" * 63),
         _entry().replace(b'"tenant"', b'"owner"'),
     ],
-    ids=range(15),
+    ids=range(11),
 )
 def test_a_damaged_file_gives_nobody_anything(paths: IndexPaths, store: Path, token_file: Path, content: bytes) -> None:
     assert _entry() != content
@@ -273,17 +244,3 @@ def test_a_sound_file_is_read(store: Path) -> None:
     store.write_bytes(_entry())
     store.chmod(0o600)
     assert [entry.principal for entry in read_tokens(store)] == ["ann"]
-
-
-def test_there_is_an_end_to_them(paths: IndexPaths, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tokens, "_MOST_TOKENS", 2)
-    make_token(paths, "a", "t", store=store)
-    make_token(paths, "b", "t", store=store)
-    with pytest.raises(CtxError, match="there are 2 tokens already"):
-        make_token(paths, "c", "t", store=store)
-
-
-def test_the_owner_without_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    free: Callable[[], int] = lambda: 4_000_000_123  # noqa: E731  nobody is entered under this number
-    monkeypatch.setattr(os, "geteuid", free)
-    assert owner_principal() == Principal("4000000123", "", owner=True)

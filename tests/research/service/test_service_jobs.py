@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import os
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -337,20 +335,3 @@ def test_an_ingest_dies_with_its_server(tmp_path: Path) -> None:
         server.kill()
     assert family
     assert_ended(family)
-
-
-def test_used_by_many_threads(runner: Run) -> None:
-    jobs = runner("say('note', message='x')\ndone()", most_waiting=100)
-    states: list[str] = []
-
-    def use() -> None:
-        job = submit(jobs)
-        json.dumps(jobs.documents())
-        states.append(ended(jobs, job)["state"])
-
-    threads = [threading.Thread(target=use) for _ in range(10)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert states == ["done"] * 10

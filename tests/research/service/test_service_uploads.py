@@ -38,35 +38,21 @@ PDF = b"%PDF-1.7 not much of one"
     ("given_name", "safe"),
     [
         ("report.pdf", "report.pdf"),
-        ("Report.PDF", "Report.pdf"),
-        ("report", "report.pdf"),
         ("../../x.pdf", "x.pdf"),
-        ("..\\..\\x.pdf", "x.pdf"),
         ("C:\\Users\\me\\x.pdf", "x.pdf"),
         ("C:x.pdf", "C_x.pdf"),
         ("/etc/passwd", "passwd.pdf"),
-        ("a/..", NAMELESS),
         ("", NAMELESS),
         (".pdf", NAMELESS),
-        ("....pdf", NAMELESS),
         (".hidden.pdf", "hidden.pdf"),
-        ("-rf.pdf", "rf.pdf"),
         ("--index=x.pdf", "index=x.pdf"),
-        ("a\0b.pdf", "ab.pdf"),
         ("a\r\nSet-Cookie: b.pdf", "aSet-Cookie_ b.pdf"),
-        ("\x1b[31mred.pdf", "[31mred.pdf"),
         ("evil\u202efdp.exe", "evilfdp.exe.pdf"),
-        ("zero\u200bwidth\ufeff.pdf", "zerowidth.pdf"),
         ("half \ud800 a character.pdf", "half a character.pdf"),
         ("annual  \t report .pdf", "annual report.pdf"),
         ("what?*<now>|\"'.pdf", "what__" + "_now___'.pdf"),
-        ("nul.pdf", "_nul.pdf"),
         ("COM1.txt.pdf", "_COM1.txt.pdf"),
-        ("walrus 🦭.pdf", "walrus 🦭.pdf"),
-        ("Wärmebild – März.pdf", "Wärmebild – März.pdf"),
         ("年度報告.pdf", "年度報告.pdf"),
-        ("waiting", "waiting.pdf"),
-        ("failed.json", "failed.json.pdf"),
     ],
 )
 def test_names_are_made_safe(given_name: str, safe: str) -> None:
@@ -136,22 +122,6 @@ def test_files_are_taken_from_a_body_however_it_comes_in_pieces(paths: IndexPath
     assert all(upload.path.is_relative_to(paths.uploads) for upload in got)
 
 
-@pytest.mark.parametrize(
-    ("name", "kept"),
-    [
-        ("x" * 1000 + ".pdf", "x" * 180 + ".pdf"),
-        ("a\0b.pdf", "ab.pdf"),
-        ("🦭.pdf", "🦭.pdf"),
-        ("\u202egnp.pdf", "gnp.pdf"),
-        ("C:\\x.pdf", "x.pdf"),
-    ],
-)
-def test_hostile_names_in_a_real_body(paths: IndexPaths, name: str | None, kept: str) -> None:
-    [upload] = receive(paths, part(PDF, name) + END)
-    assert upload.name == kept
-    assert upload.path.parent.parent == paths.uploads
-
-
 @unclosed
 def test_what_is_no_upload_is_refused_and_leaves_nothing(paths: IndexPaths) -> None:
     assert refused(paths, part(b"<html>no PDF</html>") + END) == (415, "A file is no PDF")
@@ -170,13 +140,6 @@ def test_what_is_no_upload_is_refused_and_leaves_nothing(paths: IndexPaths) -> N
     small = Limits(upload_files=2)
     assert refused(paths, (part(PDF + b"1") + part(PDF + b"2") + part(PDF + b"3")) + END, limits=small)[0] == 413
     assert refused(paths, part(b"", None, "x") * 30 + END)[0] == 413
-
-
-@pytest.mark.parametrize("content_type", ["multipart/form-data", "multipart/form-data; boundary="])
-def test_content_types_without_a_boundary_are_refused(paths: IndexPaths, content_type: str) -> None:
-    with pytest.raises(ProblemError) as caught:
-        asyncio.run(Uploads(paths, JobRunner(never)).receive(request_of(part(PDF) + END, content_type=content_type)))
-    assert caught.value.problem.status in (400, 422)
 
 
 @unclosed
@@ -305,20 +268,6 @@ def never(paths: Sequence[Path]) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(600)"], stdout=subprocess.PIPE)
 
 
-@pytest.mark.slow
-def test_what_was_accepted_outlasts_a_server_that_is_stopped(paths: IndexPaths, tmp_path: Path) -> None:
-    before = Served(paths, never)
-    before.send(("a.pdf", real_pdf(tmp_path, "The walrus has tusks.")))
-    before.send(("b.pdf", real_pdf(tmp_path, "The seal has none.")))
-    before.stop()
-    assert [document["state"] for document in before.jobs.documents()] == ["interrupted", "interrupted"]
-    after = Served(paths)
-    assert {after.ended(job)["state"] for job in after.uploads.resume()} == {"done"}
-    assert names(paths) == ["a.pdf", "b.pdf"]
-    assert after.uploads.resume() == []
-    after.stop()
-
-
 _KILLED = """
 import sys, time
 sys.path.insert(0, sys.argv[2])
@@ -379,15 +328,6 @@ def test_a_cancelled_upload_is_gone_unless_it_is_in_the_index_or_in_another_job(
     served.ended(twice)
     assert [upload.name for upload in stored.all_uploads(paths)] == ["known.pdf"]
     assert stored.waiting_uploads(paths) == []
-    served.stop()
-
-
-def test_cancelling_the_first_upload_of_all(paths: IndexPaths) -> None:
-    served = Served(paths, never)
-    job = served.send(("one.pdf", PDF))
-    served.jobs.cancel(job.id)
-    served.ended(job)
-    assert stored.all_uploads(paths) == []
     served.stop()
 
 

@@ -98,7 +98,7 @@ def test_without_javascript_a_question_has_its_answer(visiting: Visiting) -> Non
     page.locator("figcaption .cite").first.click()
     card = page.locator("#source-1")
     expect(card).to_be_in_viewport()
-    expect(card).to_contain_text(f"{HANDBOOK}, page 7 (printed 5)")
+    expect(card).to_contain_text(f"{HANDBOOK} page 7 (printed 5)")
     box, sheet = card.locator("rect").first.bounding_box(), card.locator("img").bounding_box()
     assert box
     assert sheet
