@@ -8,7 +8,7 @@ import json
 import uuid
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from research.records import Box, FailedPage, Line, Region
@@ -126,12 +126,11 @@ class Chunks(_Vectors):
 
     def pending(self) -> Iterator[PendingChunk]:
         """Chunks without a vector, document by document."""
-        documents = self._db.execute(
+        for doc_id in self._db.column(
             "SELECT doc_id FROM ledger JOIN documents USING (doc_id) WHERE stage = ?"
             " ORDER BY documents.timestamp, doc_id",
             (STAGE_VECTORS,),
-        ).fetchall()
-        for (doc_id,) in documents:
+        ):
             rows = self._db.execute(
                 "SELECT c.chunk_id, c.context, c.text FROM pages p JOIN chunks c USING (page_id)"
                 " LEFT JOIN vectors v USING (chunk_id) WHERE p.doc_id = ? AND v.seq IS NULL"
@@ -158,11 +157,8 @@ class Chunks(_Vectors):
         blobs = pack_vectors(vectors)
         with self._db.transaction() as connection:
             first = connection.reserve_sequence("vectors", len(blobs))
-            connection.executemany(
-                "INSERT INTO vectors (seq, chunk_id, vector) VALUES (?, ?, ?)"
-                " ON CONFLICT (chunk_id) DO UPDATE SET seq = excluded.seq, vector = excluded.vector",
-                zip(range(first, first + len(blobs)), chunk_ids, blobs, strict=True),
-            )
+            rows = zip(range(first, first + len(blobs)), chunk_ids, blobs, strict=True)
+            connection.put_rows("vectors", "seq, chunk_id, vector", rows, over="chunk_id")
 
     def touch(self, doc_id: str) -> None:
         """Number a document's vectors anew, so that the collections take its changed metadata; part of the caller's
@@ -171,10 +167,9 @@ class Chunks(_Vectors):
             "FROM vectors WHERE chunk_id IN"
             " (SELECT chunk_id FROM chunks JOIN pages USING (page_id) WHERE pages.doc_id = ?)"
         )
-        rows = self._db.execute(f"SELECT chunk_id {ours} ORDER BY seq", (doc_id,)).fetchall()
-        first = self._db.reserve_sequence("vectors", len(rows))
-        numbered = [(seq, row[0]) for seq, row in enumerate(rows, start=first)]
-        self._db.executemany("UPDATE vectors SET seq = ? WHERE chunk_id = ?", numbered)
+        chunks = self._db.column(f"SELECT chunk_id {ours} ORDER BY seq", (doc_id,))
+        numbered = enumerate(chunks, start=self._db.reserve_sequence("vectors", len(chunks)))
+        self._db.executemany("UPDATE vectors SET seq = ? WHERE chunk_id = ?", list(numbered))
         self._db.bump_revision()  # a document without text has no vector to tell by
 
     def revision(self) -> int:
@@ -183,13 +178,13 @@ class Chunks(_Vectors):
 
     def vectors(self, chunk_ids: Sequence[int]) -> dict[int, NDArray[np.float32]]:
         """chunk_id → vector (dim,), of these chunks."""
-        rows = [*self._db.rows_in("SELECT chunk_id, vector FROM vectors WHERE chunk_id IN", chunk_ids)]
+        rows = self._db.rows_in("SELECT chunk_id, vector FROM vectors WHERE chunk_id IN", chunk_ids)
         return dict(zip([int(row[0]) for row in rows], _matrix([row[1] for row in rows]), strict=True))
 
     def of_pages(self, page_ids: Sequence[int]) -> tuple[list[int], NDArray[np.float32]]:
         """page ids (one a chunk) and vectors (n, dim) of these pages."""
         query = "SELECT page_id, vector FROM chunks JOIN vectors USING (chunk_id) WHERE page_id IN"
-        rows = [*self._db.rows_in(query, page_ids)]
+        rows = self._db.rows_in(query, page_ids)
         return [int(row[0]) for row in rows], _matrix([row[1] for row in rows])
 
     def nearest(
@@ -320,17 +315,13 @@ class Visual(_Vectors):
 
     def write_lines(self, page_id: int, packed: bytes) -> None:
         """Keep what OCR read of a page; part of the caller's transaction. Vectors of the lines before are due again."""
-        self._db.execute(
-            "INSERT INTO page_lines (page_id, lines) VALUES (?, ?)"
-            " ON CONFLICT (page_id) DO UPDATE SET lines = excluded.lines",
-            (page_id, packed),
-        )
+        self._db.put_rows("page_lines", "page_id, lines", [(page_id, packed)], over="page_id")
         if visual_kind(self.encoder()) == "regions":
             self._db.execute("DELETE FROM page_vectors WHERE page_id = ?", (page_id,))
 
     def lines(self, page_id: int) -> list[Line]:
-        row = self._db.execute("SELECT lines FROM page_lines WHERE page_id = ?", (page_id,)).fetchone()
-        return [] if row is None else _lines(row[0])
+        packed = self._db.value("SELECT lines FROM page_lines WHERE page_id = ?", (page_id,))
+        return [] if packed is None else _lines(packed)
 
     def pages_with_new_lines(self) -> list[int]:
         """Pages whose lines have no vectors yet."""
@@ -363,17 +354,11 @@ class Visual(_Vectors):
             connection.ledger.record(image.doc_id, [failed])
 
     def _write(self, pages: Sequence[PageBlobs]) -> None:
+        query = "SELECT page_id FROM pages WHERE page_id IN"
+        there = {row[0] for row in self._db.rows_in(query, [page.page_id for page in pages])}
         first = self._db.reserve_sequence("page_vectors", len(pages))
-        self._db.executemany(
-            "INSERT INTO page_vectors (seq, page_id, first, boxes, sketch, vectors) SELECT ?, ?, ?, ?, ?, ?"
-            " WHERE EXISTS (SELECT 1 FROM pages WHERE page_id = ?) ON CONFLICT (page_id) DO UPDATE"
-            " SET seq = excluded.seq,"
-            " first = excluded.first, boxes = excluded.boxes, sketch = excluded.sketch, vectors = excluded.vectors",
-            [
-                (seq, page.page_id, page.first, page.boxes, page.sketch, page.vectors, page.page_id)
-                for seq, page in enumerate(pages, start=first)
-            ],
-        )
+        rows = [(seq, *astuple(page)) for seq, page in enumerate(pages, start=first) if page.page_id in there]
+        self._db.put_rows("page_vectors", "seq, page_id, first, boxes, sketch, vectors", rows, over="page_id")
 
     def count(self) -> int:
         return self._db.pages.totals().page_vectors

@@ -21,12 +21,13 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 from research.store import analyzer
 from research.store.analyzer import analyze, analyze_name, letters, name_parts, stem
 from research.store.items import KINDS
 from research.store.pages import placeholders
-from research.store.reader import Repository
+from research.store.reader import Repository, grouped
 
 # FTS5 fixes k1 at 1.2; dividing by k1 + 1 turns tf·(k1+1)/(tf+norm) into tf/(tf+norm), whose maximum is 1.
 _BM25_MAXIMUM = 2.2
@@ -123,8 +124,18 @@ def words_of_name(filename: str, title: str) -> set[str]:
     return {*analyze_name(stem), *analyze(stem.replace("_", " ")), *analyze(title)}
 
 
-class PageSearch(Repository):
-    """TODO."""
+class _WordSearch(Repository):
+    def _looks(self, look: str, values: Sequence[Sequence[Any]]) -> Iterator[tuple[int, Any]]:
+        """The rows of a SELECT for each of the values, with the place of the value: a dozen in one statement."""
+        for start in range(0, len(values), _TERMS_A_STATEMENT):
+            part = values[start : start + _TERMS_A_STATEMENT]
+            looks = " UNION ALL ".join(look.format(start + place) for place in range(len(part)))
+            for place, *row in self._db.execute(looks, [value for each in part for value in each]):
+                yield place, row
+
+
+class PageSearch(_WordSearch):
+    """Full-text search over pages, and the words of their documents' names."""
 
     def is_outdated(self) -> bool:
         """Whether the pages were analysed by other rules than questions are: some words are then not found."""
@@ -192,16 +203,10 @@ class PageSearch(Repository):
 
     def few_pages(self, phrases: Sequence[Sequence[str]], *, most: int) -> list[list[int]]:
         """Of each phrase the pages where its words stand in a row; none if those are more than `most`."""
+        look = "SELECT {} AS phrase, rowid FROM (SELECT rowid FROM page_words WHERE page_words MATCH ? LIMIT ?)"
         found: list[list[int]] = [[] for _ in phrases]
-        for start in range(0, len(phrases), _TERMS_A_STATEMENT):
-            part = [quote(" ".join(words)) for words in phrases[start : start + _TERMS_A_STATEMENT]]
-            looks = (
-                f"SELECT {number} AS phrase, rowid FROM (SELECT rowid FROM page_words WHERE page_words MATCH ? LIMIT ?)"
-                for number in range(start, start + len(part))
-            )
-            values = [value for phrase in part for value in (phrase, most + 1)]
-            for phrase, page_id in self._db.execute(" UNION ALL ".join(looks), values):
-                found[phrase].append(int(page_id))
+        for place, [page_id] in self._looks(look, [(quote(" ".join(words)), most + 1) for words in phrases]):
+            found[place].append(page_id)
         return [pages if len(pages) <= most else [] for pages in found]
 
     def find_pairs(self, words: Sequence[str], *, limit: int) -> tuple[dict[int, float], bool]:
@@ -267,24 +272,17 @@ class PageSearch(Repository):
 
     def share_of_named(self, stem: str) -> float:
         """How much of the pages with a word belong to documents that have it in their names; 1 if it is on no page."""
-        known, key = self._db.count_cache(), ("share of named", stem)
-        if key in known:
-            return float(known[key])
-        pages, named = self._db.execute(
-            "SELECT COUNT(*), COALESCE(SUM(doc_id IN (SELECT doc_id FROM name_words WHERE word = ?)), 0)"
-            " FROM page_words JOIN pages ON page_id = page_words.rowid WHERE page_words MATCH ?",
-            (stem, quote(stem)),
-        ).fetchone()
-        known[key] = share = int(named) / int(pages) if pages else 1.0
-        return share
+        query = (
+            "SELECT CAST(COALESCE(SUM(doc_id IN (SELECT doc_id FROM name_words WHERE word = ?)), 0) AS REAL) / COUNT(*)"
+            " FROM page_words JOIN pages ON page_id = page_words.rowid WHERE page_words MATCH ?"
+        )
+        share = self._db.cached(("share of named", stem), lambda: self._db.value(query, (stem, quote(stem))))
+        return 1.0 if share is None else float(share)
 
     def name_matches(self, words: Sequence[str]) -> dict[str, float]:
         """doc_id → summed idf (among documents) of the words found in its file name."""
         total = self._db.pages.totals().documents
-        holders: dict[str, list[str]] = {}
-        named = "SELECT word, doc_id FROM name_words WHERE word IN"
-        for word, doc_id in self._db.rows_in(named, list(dict.fromkeys(words))):
-            holders.setdefault(word, []).append(doc_id)
+        holders = grouped(self._db.rows_in("SELECT word, doc_id FROM name_words WHERE word IN", words))
         scores: dict[str, float] = {}
         for doc_ids in holders.values():
             idf = _idf((total - len(doc_ids) + 0.5) / (len(doc_ids) + 0.5))
@@ -324,11 +322,8 @@ class PageSearch(Repository):
 
     def write(self, table: str, rows: Iterable[tuple[int, Sequence[str]]]) -> None:
         """Write the words of pages (`page_words`) or items (`item_words`) that have none, by their numbers."""
-        marks = ", ".join("?" * (1 + len(_COLUMNS[table])))
-        self._db.executemany(
-            f"INSERT INTO {table} (rowid, {columns_of(table)}) VALUES ({marks})",
-            ((number, *columns) for number, columns in rows),
-        )
+        columns = f"rowid, {columns_of(table)}"
+        self._db.put_rows(table, columns, ((number, *words) for number, words in rows))
 
     def forget(self, table: str, numbers: Iterable[int]) -> None:
         self._db.executemany(f"DELETE FROM {table} WHERE rowid = ?", ((number,) for number in numbers))
@@ -342,8 +337,8 @@ class PageSearch(Repository):
     def index_name(self, doc_id: str, filename: str, title: str) -> None:
         """The words a document can be called by, in place of those it had."""
         self._db.execute("DELETE FROM name_words WHERE doc_id = ?", (doc_id,))
-        found = words_of_name(filename, title)
-        self._db.executemany("INSERT INTO name_words VALUES (?, ?)", [(word, doc_id) for word in sorted(found)])
+        words = sorted(words_of_name(filename, title))
+        self._db.put_rows("name_words", "word, doc_id", [(word, doc_id) for word in words])
 
 
 # Whoever changes what words an item has raises `analyzer.RULES`, too.
@@ -422,8 +417,8 @@ def _item_term(word: str, items: int, own: int, total: int) -> ItemTerm:
     return ItemTerm(word, items, math.log(1.0 + odds), max(math.log(fts_odds), 1e-6))
 
 
-class ItemSearch(Repository):
-    """TODO."""
+class ItemSearch(_WordSearch):
+    """Full-text search over items. Identifiers are words, too, and a word is as rare as among the items of a kind."""
 
     def terms(self, kind: str, words: Sequence[str]) -> list[ItemTerm]:
         """Each distinct word with its weight; words that no item has have the highest."""
@@ -437,32 +432,21 @@ class ItemSearch(Repository):
 
     def score(
         self, kind: str, terms: Sequence[ItemTerm], weights: WordWeights
-    ) -> Iterator[tuple[ItemTerm, list[tuple[int, float]]]]:
+    ) -> Iterable[tuple[ItemTerm, list[tuple[int, float]]]]:
         """Of each word that some item has, (item_no, share of its weight, 0 to 1) of all that have it."""
         present = [term for term in terms if term.items]
         score = f"bm25(item_words, {weights.title:.3f}, {weights.body:.3f}, {weights.words:.3f})"
-        for start in range(0, len(present), _TERMS_A_STATEMENT):
-            part = present[start : start + _TERMS_A_STATEMENT]
-            looks = (
-                f"SELECT {number} AS term, rowid, {score} FROM item_words WHERE item_words MATCH ?"
-                for number in range(len(part))
-            )
-            found: list[list[tuple[int, float]]] = [[] for _ in part]
-            values = [f'"{KINDS[kind]}.{term.word}"' for term in part]
-            for number, item_no, raw in self._db.execute(" UNION ALL ".join(looks), values):
-                # FTS5 counts better as more negative.
-                found[number].append((int(item_no), min(1.0, -float(raw) / _BM25_MAXIMUM / part[number].fts_idf)))
-            yield from zip(part, found, strict=True)
+        look = "SELECT {} AS term, rowid, " + score + " FROM item_words WHERE item_words MATCH ?"
+        found: list[list[tuple[int, float]]] = [[] for _ in present]
+        for place, [item_no, raw] in self._looks(look, [(f'"{KINDS[kind]}.{term.word}"',) for term in present]):
+            found[place].append((item_no, min(1.0, _share(raw) / present[place].fts_idf)))
+        return zip(present, found, strict=True)
 
     def titled(self, kind: str, terms: Sequence[ItemTerm]) -> list[int]:
         """The items that have a word in their titles, once for each of these words."""
-        found: list[int] = []
-        present = [f'title : "{KINDS[kind]}.{term.word}"' for term in terms if term.items]
-        for start in range(0, len(present), _TERMS_A_STATEMENT):
-            part = present[start : start + _TERMS_A_STATEMENT]
-            looks = " UNION ALL ".join("SELECT rowid FROM item_words WHERE item_words MATCH ?" for _ in part)
-            found += self._db.column(looks, part)
-        return found
+        present = [(f'title : "{KINDS[kind]}.{term.word}"',) for term in terms if term.items]
+        look = "SELECT {} AS term, rowid FROM item_words WHERE item_words MATCH ?"
+        return [item_no for _, [item_no] in self._looks(look, present)]
 
     def merge_some(self, *, first: bool) -> bool:
         """Deleted words stay in FTS5's segments until those are merged. Merge for a few milliseconds; the `first` time

@@ -143,7 +143,7 @@ def _write_vectors(catalog: Catalog) -> None:
         numbers = catalog.items.without_vectors(kind, encoder.name)
         for part in _parts(numbers, 5_000):
             catalog.items.write_vectors(encoder.name, part, vectors(len(part)))
-    numbers = [int(row[0]) for row in catalog.connection.execute("SELECT memory_no FROM memories")]
+    numbers = [int(row[0]) for row in catalog.execute("SELECT memory_no FROM memories")]
     with catalog.transaction() as connection:
         connection.memories.write_vectors("", encoder.name, numbers, vectors(len(numbers)))
 

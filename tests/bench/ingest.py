@@ -85,6 +85,6 @@ def _timed(*arguments: str) -> Taken:
 
 def _chunk_texts(root: Path) -> tuple[list[str], int]:
     with Catalog(IndexPaths(root)) as catalog:
-        rows = catalog.connection.execute("SELECT context, text FROM chunks").fetchall()
-        pages = catalog.connection.execute("SELECT COUNT(*) FROM pages").fetchone()[0]
+        rows = catalog.execute("SELECT context, text FROM chunks").fetchall()
+        pages = catalog.execute("SELECT COUNT(*) FROM pages").fetchone()[0]
     return [embedding_text(context, zlib.decompress(text).decode()) for context, text in rows], int(pages)

@@ -80,7 +80,7 @@ def _figures(found: Counter[tuple[str, str]]) -> str:
 
 
 def words_of_pages(catalog: Catalog) -> dict[int, set[str]]:
-    ids = [int(row[0]) for row in catalog.connection.execute("SELECT page_id FROM pages")]
+    ids = [int(row[0]) for row in catalog.execute("SELECT page_id FROM pages")]
     return {
         page_id: {match.group().casefold() for match in _WORD.finditer(text)}
         for page_id, text in catalog.pages.markdowns(ids)

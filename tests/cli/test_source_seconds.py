@@ -102,10 +102,10 @@ def test_what_was_given_up_reads_no_further_nor_another_questions_rows(of_everyt
     endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
     with Index.open(of_everything) as index:
         with index.catalog.snapshot() as reader:
-            call = index.workers.start(lambda: reader.connection.execute(endless))
+            call = index.workers.start(lambda: reader.execute(endless))
             assert call.wait(0.1).late
         assert "interrupted" in str(call.wait(60).error)
         with pytest.raises(Exception, match="the question is over"):
-            reader.connection.execute("SELECT 1")
+            reader.execute("SELECT 1")
         with index.catalog.snapshot() as reader:
-            assert reader.connection.execute("SELECT 2").fetchone()[0] == 2
+            assert reader.execute("SELECT 2").fetchone()[0] == 2

@@ -37,7 +37,7 @@ def test_every_word_stands_on_its_page(samples: ChromaClient, path: Path) -> Non
 def test_chunks_are_passages_of_their_page(samples: ChromaClient, path: Path) -> None:
     import zlib
 
-    rows = samples.catalog.connection.execute(
+    rows = samples.catalog.execute(
         "SELECT c.text, c.tokens, p.markdown, p.page FROM chunks c JOIN pages p USING (page_id)"
         " JOIN documents USING (doc_id) WHERE filename = ?",
         (path.name,),

@@ -28,7 +28,7 @@ def test_two_ingests_and_four_questions_at_once(tmp_path: Path) -> None:
     assert (crowd.ingests, crowd.asks) == (2, 4)
     assert_whole(crowd.root)
     with Catalog(IndexPaths(crowd.root)) as catalog:
-        documents = catalog.connection.execute("SELECT COUNT(*) FROM documents").fetchone()[0]
+        documents = catalog.execute("SELECT COUNT(*) FROM documents").fetchone()[0]
         assert documents == 24 if not crowd.busy else documents == 12
         assert writer.holds_everything(catalog)
 

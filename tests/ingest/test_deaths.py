@@ -69,7 +69,7 @@ def assert_whole(ctx: FaultyCtx, index: Path) -> None:
 
 def assert_complete(index: Path) -> None:
     with Catalog(IndexPaths(index)) as catalog:
-        rows = catalog.connection.execute("SELECT doc_id, page, error, image, needs_ocr FROM pages").fetchall()
+        rows = catalog.execute("SELECT doc_id, page, error, image, needs_ocr FROM pages").fetchall()
         found = {text for doc_id in {row[0] for row in rows} for _, text in catalog.pages.document_markdown(doc_id)}
     assert [tuple(row[2:]) for row in rows] == [("", 1, 0)] * 5
     assert all(any(word in text for text in found) for word in ("walrus", "penguin", "reeds", "otter", "alone"))
@@ -291,7 +291,7 @@ def test_what_waits_goes_on_waiting_while_another_page_is_tried_again(ctx: Fault
         ("animals.pdf", 3, "ocr", "timeout"),
     ]
     with Catalog(IndexPaths(index)) as catalog:
-        errors = [row[0] for row in catalog.connection.execute("SELECT error FROM pages ORDER BY page")]
+        errors = [row[0] for row in catalog.execute("SELECT error FROM pages ORDER BY page")]
     assert errors == ["", "the page was skipped", "OCR failed: a page took more than 0.3 seconds", ""]
 
 

@@ -91,7 +91,7 @@ def test_images_that_find_no_space_are_drawn_later(tmp_path: Path) -> None:
     summary = ingest(paths, [path], settings=Settings(ocr="off"), observer=Observer())
     assert summary.count("unchanged") == 1
     with Catalog(paths) as catalog:
-        assert catalog.connection.execute("SELECT COUNT(*) FROM pages WHERE image").fetchone()[0] == 1
+        assert catalog.execute("SELECT COUNT(*) FROM pages WHERE image").fetchone()[0] == 1
 
 
 @pytest.mark.parametrize("point", [pytest.param("finished", marks=pytest.mark.slow), "reading"])

@@ -144,7 +144,7 @@ def test_a_newer_reader_reads_again(make_pdf: MakePdf, docs: Path, index: IndexP
     make_pdf("a.pdf", ["Walrus"], docs)
     [before] = _run(docs, index).files
     with Catalog(index, writable=True) as catalog:
-        catalog.connection.execute("UPDATE documents SET reader_version = 0")
+        catalog.execute("UPDATE documents SET reader_version = 0")
     [after] = _run(docs, index).files
     assert (after.result, after.doc_id) == ("replaced", before.doc_id)
     assert _names(index) == ["a.pdf"]
@@ -329,9 +329,9 @@ def test_chunks_too_long_for_the_encoder_are_one_clear_error(make_pdf: MakePdf, 
     make_pdf("a.pdf", ["The walrus has tusks."], docs)
     _run(docs, index)
     with Catalog(index, writable=True) as catalog:
-        catalog.connection.execute("UPDATE chunks SET tokens = 5000")
-        catalog.connection.execute("DELETE FROM vectors")
-        catalog.connection.execute("INSERT INTO ledger SELECT doc_id, 'vectors' FROM documents")
+        catalog.execute("UPDATE chunks SET tokens = 5000")
+        catalog.execute("DELETE FROM vectors")
+        catalog.execute("INSERT INTO ledger SELECT doc_id, 'vectors' FROM documents")
     with pytest.raises(CtxError, match="up to 5000 tokens"):
         ingest(index, [docs], settings=Settings(), observer=Observer())
 

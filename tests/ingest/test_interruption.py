@@ -67,7 +67,7 @@ def _content(index: IndexPaths) -> Content:
         assert catalog.ledger.unfinished() == {}
         assert not generations.state_of(catalog).behind
         documents = catalog.documents.all()
-        chunks = catalog.connection.execute(
+        chunks = catalog.execute(
             "SELECT doc_id, page, ordinal, context, tokens, vector FROM chunks JOIN pages USING (page_id)"
             " JOIN vectors USING (chunk_id) ORDER BY 1, 2, 3"
         ).fetchall()

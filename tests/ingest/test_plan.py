@@ -58,11 +58,11 @@ def test_a_moved_file_that_is_read_again_leaves_no_copy_behind(catalog: Catalog,
     """Else its ids would stay with the place it left when it changes."""
     before = _file(tmp_path / "a.pdf", "text")
     doc_id = _add(catalog, before)
-    catalog.connection.execute("UPDATE documents SET reader_version = 0")
+    catalog.execute("UPDATE documents SET reader_version = 0")
     after = before.rename(tmp_path / "b.pdf")
     assert _add(catalog, after) == doc_id
     assert catalog.documents.paths(doc_id) == [str(after)]
     copy = _file(tmp_path / "copy.pdf", "text")
-    catalog.connection.execute("UPDATE documents SET reader_version = 0")
+    catalog.execute("UPDATE documents SET reader_version = 0")
     assert _add(catalog, copy) == doc_id
     assert catalog.documents.paths(doc_id) == [str(after), str(copy)], "a copy stays one"

@@ -263,7 +263,7 @@ def test_lines_of_a_scan_are_regions(tmp_path: Path, index: IndexPaths) -> None:
     with Catalog(index) as catalog:
         assert catalog.visual.encoder() == f"regions:{catalog.chunks.encoder()}"
         assert catalog.visual.count() == 2
-        pages = [row[0] for row in catalog.connection.execute("SELECT page_id FROM pages ORDER BY page")]
+        pages = [row[0] for row in catalog.execute("SELECT page_id FROM pages ORDER BY page")]
         for lines, packed in catalog.visual.embedded_lines(pages).values():
             assert len(lines) == len(unpack(packed)) > 0
             assert all(line.text for line in lines)
@@ -288,7 +288,7 @@ def test_text_is_not_counted_twice(plain_index: IndexPaths) -> None:
 
 def _text_vectors(index: IndexPaths) -> list[tuple[int, bytes]]:
     with Catalog(index) as catalog:
-        rows = catalog.connection.execute("SELECT chunk_id, vector FROM vectors ORDER BY chunk_id")
+        rows = catalog.execute("SELECT chunk_id, vector FROM vectors ORDER BY chunk_id")
         return [(int(row[0]), bytes(row[1])) for row in rows]
 
 

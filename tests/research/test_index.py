@@ -36,7 +36,7 @@ def test_a_question_is_answered_within_its_budget(index: Index) -> None:
 
 def test_places_that_cannot_be_found_cost_only_themselves(index: Index) -> None:
     with Catalog(index.paths, writable=True) as catalog:
-        catalog.connection.execute("UPDATE chunks SET text = ?", (b"no longer zipped",))
+        catalog.execute("UPDATE chunks SET text = ?", (b"no longer zipped",))
     with index:
         for found in (index.ask(QUESTIONS[0], highlights=True), index.search(QUESTIONS[0], highlights=True)):
             assert any("places on the pages could not be found" in note for note in found.coverage.notes)

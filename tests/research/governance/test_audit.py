@@ -93,7 +93,7 @@ def test_an_entry_is_bounded_whatever_is_asked(audit: Audit) -> None:
     assert made.refs[-1][0].startswith("sha256:")
     assert "\n" not in made.decision + made.purpose
     with Catalog(audit._paths) as catalog:
-        row = catalog.connection.execute("SELECT * FROM audit").fetchone()
+        row = catalog.execute("SELECT * FROM audit").fetchone()
     assert sum(len(str(value)) for value in row) < 1 << 20
     assert audit.verify().ok
     assert audit.record(decision("none", refs=0), "ask").refs == ()

@@ -65,7 +65,7 @@ class Looked:
                 f"{kind}:{item.key}": item for kind in ("code", "commit", "value") for item in reader.items.all(kind)
             }
             self.rows = {
-                table: reader.connection.execute(f"SELECT * FROM {table}").fetchall()
+                table: reader.execute(f"SELECT * FROM {table}").fetchall()
                 for table in ("audit", "chunks", "vectors", "memories", "page_words", "name_words", "memory_words")
             }
             self.words = {term.word: term.pages for term in reader.words.statistics(["open", "mask", "secret"])}
@@ -252,8 +252,8 @@ def test_what_is_told_is_seen_at_once_and_the_rest_is_taken_over(made: GovernedI
     catalog = RestrictedCatalog(made.catalog, see, lambda: access.revision)
     for number in range(3):
         with catalog.snapshot() as reader:
-            names = {str(row[0]) for row in reader.connection.execute("SELECT id FROM memories")}
-            words = reader.connection.execute("SELECT COUNT(*) FROM memory_words").fetchone()[0]
+            names = {str(row[0]) for row in reader.execute("SELECT id FROM memories")}
+            words = reader.execute("SELECT COUNT(*) FROM memory_words").fetchone()[0]
             assert [info.doc_id for info in reader.documents.all()] == [made.paper.doc_id]
         assert {f"new{each}" for each in range(number)} <= names
         assert words == len(names)

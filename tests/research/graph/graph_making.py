@@ -63,7 +63,7 @@ class Graph:
         from research.store import EDGE_KINDS
 
         self.update()
-        rows = self.catalog.connection.execute(
+        rows = self.catalog.execute(
             "SELECT s.ref, t.ref, e.kind FROM edges e JOIN nodes s ON s.node_no = e.source"
             " JOIN nodes t ON t.node_no = e.target"
         )

@@ -37,7 +37,7 @@ def test_a_document_has_sections_and_pages(graph: Graph) -> None:
 
 def _sections(graph: Graph) -> list[tuple[str, str]]:
     graph.update()
-    rows = graph.catalog.connection.execute("SELECT ref, name FROM nodes WHERE name <> '' ORDER BY node_no")
+    rows = graph.catalog.execute("SELECT ref, name FROM nodes WHERE name <> '' ORDER BY node_no")
     return [(str(row[0]), str(row[1])) for row in rows]
 
 
@@ -191,7 +191,7 @@ def test_forgotten_memories_take_their_session_along(graph: Graph) -> None:
     graph.update()
     with graph.catalog.transaction() as connection:
         connection.memories.forget("anna", [1, 2])
-    left = [str(row[0]) for row in graph.catalog.connection.execute("SELECT ref FROM nodes")]
+    left = [str(row[0]) for row in graph.catalog.execute("SELECT ref FROM nodes")]
     assert left == ["memory:third"]
 
 

@@ -237,7 +237,7 @@ def texts_of(index: Index) -> str:
     """All that the catalog holds of packages."""
     rows = []
     for table in ("packages", "package_cache", "package_sources", "package_requests", "projections"):
-        rows += [repr(tuple(row)) for row in index.catalog.connection.execute(f"SELECT * FROM {table}")]
+        rows += [repr(tuple(row)) for row in index.catalog.execute(f"SELECT * FROM {table}")]
     return "\n".join(rows)
 
 

@@ -90,7 +90,7 @@ def _cached(clock: Clock, text: str = "walrus", *, seconds: float = 60.0, **more
 
 
 def _stored_text(catalog: Catalog, package_id: str) -> bytes:
-    row = catalog.connection.execute("SELECT package FROM package_cache WHERE package_id = ?", (package_id,)).fetchone()
+    row = catalog.execute("SELECT package FROM package_cache WHERE package_id = ?", (package_id,)).fetchone()
     return bytes(row[0])
 
 
@@ -160,14 +160,14 @@ def test_a_catalog_that_is_written_costs_a_build_and_no_error(
 ) -> None:
     cache.put("p1", _cached(clock))
     monkeypatch.setattr("research.store.catalog._SHORT_BUSY_SECONDS", 0.0)
-    catalog.connection.execute("BEGIN IMMEDIATE")
+    catalog.execute("BEGIN IMMEDIATE")
     try:
         assert not cache.put("p2", _cached(clock))
         assert cache.get("p1") == _cached(clock)
         with pytest.raises(BusyError):
             cache.remove(["p1"])
     finally:
-        catalog.connection.execute("ROLLBACK")
+        catalog.execute("ROLLBACK")
 
 
 def test_threads(cache: PackageCache, clock: Clock) -> None:

@@ -49,7 +49,7 @@ def filled(catalog: Catalog) -> Catalog:
 
 def ranking(catalog: Catalog) -> list[Ranked]:
     """All pages, in the order of their numbers, each a little worse than the one before."""
-    documents = [row[0] for row in catalog.connection.execute("SELECT doc_id FROM documents")]
+    documents = [row[0] for row in catalog.execute("SELECT doc_id FROM documents")]
     pages = catalog.pages.get_many(sorted(catalog.pages.ids_of(documents)))
     return [Ranked(page_id, page.doc_id, 0.5 - place / 1000) for place, (page_id, page) in enumerate(pages.items())]
 

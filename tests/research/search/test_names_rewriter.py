@@ -48,7 +48,7 @@ def names(catalog: Catalog) -> Catalog:
 )
 def test_a_name_chooses_its_document(names: Catalog, question: str, named: set[str], words: set[str]) -> None:
     found = naming(Question(question), names)
-    paths = {str(row[1]): str(row[0]) for row in names.connection.execute("SELECT source_path, doc_id FROM documents")}
+    paths = {str(row[1]): str(row[0]) for row in names.execute("SELECT source_path, doc_id FROM documents")}
     assert {paths[doc_id] for doc_id in found.documents} == named
     assert found.words == words
 
@@ -59,7 +59,7 @@ def test_inside_the_document_its_name_weighs_nothing(names: Catalog) -> None:
     asked = "What were the total assets of BetMakers?"
     plain = [
         Ranked(page_id, doc_id, 0.5 if number == 1 else 0.3)
-        for page_id, doc_id, number in names.connection.execute(
+        for page_id, doc_id, number in names.execute(
             "SELECT page_id, doc_id, page FROM pages WHERE doc_id = (SELECT doc_id FROM documents WHERE filename = ?)",
             ("betmakers.pdf",),
         )

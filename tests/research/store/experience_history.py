@@ -28,7 +28,7 @@ def experience(catalog: Any) -> object:
     written.append(catalog.items.put_parents("value", parents))
     with catalog.transaction() as connection:
         gone = connection.items.drop_experiences(["a", "nobody"])
-    catalog.connection.execute("DELETE FROM item_parents WHERE kind = 'experience' AND parent = 'b'")
+    catalog.execute("DELETE FROM item_parents WHERE kind = 'experience' AND parent = 'b'")
     strangers = catalog.items.values_of_nobody()
     left = [each for kind in ("experience", "value") for each in catalog.items.all(kind)]
     return written, gone, strangers, left, [each.parent for each in catalog.items.parents("experience")]

@@ -82,4 +82,4 @@ def _seen(catalog: Any) -> list[object]:
     near = [find_neighbourhood(catalog, [ref], hops=hops, tenant="graph") for ref in refs for hops in (1, 2, 3)]
     titles = catalog.graph.titles([node.ref for found in near for node in found.nodes], "graph")
     headings = catalog.pages.section_paths("a" * 16)
-    return [sorted(tuple(row) for row in catalog.connection.execute(ALL)), near, titles, headings]
+    return [sorted(tuple(row) for row in catalog.execute(ALL)), near, titles, headings]

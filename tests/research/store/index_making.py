@@ -52,12 +52,12 @@ class Making:
         self.catalog.ledger.close()
 
     def count(self, table: str) -> int:
-        return int(self.catalog.connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0])
+        return int(self.catalog.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0])
 
 
 def vectors_after(reader: Reader, sequence: int) -> tuple[list[int], NDArray[np.float32]]:
     """Page ids and vectors (n, dim) written after a sequence number."""
-    rows = reader.connection.execute(
+    rows = reader.execute(
         "SELECT page_id, vector FROM vectors JOIN chunks USING (chunk_id) WHERE seq > ? ORDER BY seq", (sequence,)
     ).fetchall()
     stored = [np.frombuffer(row[1], "<f2").astype(np.float32) for row in rows]

@@ -27,7 +27,7 @@ def code(catalog: Any) -> object:
     told += [catalog.items.put("commit", "/repo", "1", [_item("abc", "fix"), _item("def", "break")], replace=False)]
     told += [catalog.items.remove("commit", ["abc", "nobody"]), catalog.items.keys_of("commit", "/repo")]
     told += [catalog.items.remove_parents("code", ["/b.py"]), *_seen(catalog)]
-    catalog.connection.execute("UPDATE item_vectors SET vector = ? WHERE item_no = 1", (b"short",))
+    catalog.execute("UPDATE item_vectors SET vector = ? WHERE item_no = 1", (b"short",))
     problems = list(integrity.check_vectors(catalog))
     for problem in problems:
         assert problem.fix is not None

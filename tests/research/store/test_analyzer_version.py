@@ -87,20 +87,20 @@ def test_a_reader_that_may_not_answers_and_tells(old: Making, monkeypatch: pytes
 
 def test_an_index_of_before_is_updated_without_being_written_anew(old: Making) -> None:
     with Catalog(old.paths, writable=True) as catalog:
-        catalog.connection.execute("DELETE FROM meta WHERE key = 'analyzer'")
+        catalog.execute("DELETE FROM meta WHERE key = 'analyzer'")
     with Catalog(old.paths) as catalog:
         assert catalog.words.is_outdated()
-        before = catalog.connection.execute("SELECT SUM(length(block)), MAX(id) FROM page_words_data").fetchone()
+        before = catalog.execute("SELECT SUM(length(block)), MAX(id) FROM page_words_data").fetchone()
         assert update_if_outdated(catalog)
         assert not catalog.words.is_outdated()
-        after = catalog.connection.execute("SELECT SUM(length(block)), MAX(id) FROM page_words_data").fetchone()
+        after = catalog.execute("SELECT SUM(length(block)), MAX(id) FROM page_words_data").fetchone()
         assert tuple(before) == tuple(after), "its words are the same"
         assert _pages(catalog, "seal") == 500
 
 
 def test_damaged_full_text_is_left_to_the_doctor(old: Making, monkeypatch: pytest.MonkeyPatch) -> None:
     with Catalog(old.paths, writable=True) as catalog:
-        catalog.connection.execute("UPDATE page_words_data SET block = x'ff00ff'")
+        catalog.execute("UPDATE page_words_data SET block = x'ff00ff'")
     _new_rules(monkeypatch)
     with Catalog(old.paths, writable=True) as catalog:
         assert catalog.words.is_outdated()

@@ -70,7 +70,7 @@ def test_there_and_back(filled: Making, tmp_path: Path) -> None:
         assert Path(shown).is_relative_to(paths.root)
         assert Path(shown).read_bytes() == JPEG
         rows = [
-            [tuple(row) for row in catalog.connection.execute("SELECT chunk_id, vector FROM vectors ORDER BY 1")]
+            [tuple(row) for row in catalog.execute("SELECT chunk_id, vector FROM vectors ORDER BY 1")]
             for catalog in (filled.catalog, client.catalog)
         ]
         assert rows[0] == rows[1]
@@ -120,7 +120,7 @@ def test_a_filled_index_is_replaced_only_by_force(filled: Making, file: Path) ->
         restore(filled.paths, file, force=True)
     assert names(filled.paths.root) == before
     with Catalog(filled.paths) as reader:  # one that is in the middle of something sees the old index to its end
-        reader.connection.execute("BEGIN")
+        reader.execute("BEGIN")
         assert len(reader.documents.all()) == 3
         assert restore(filled.paths, file, force=True).documents == 2
         assert len(reader.documents.all()) == 3
@@ -279,9 +279,7 @@ def test_no_link_leads_into_a_backup(filled: Making, tmp_path: Path, plant: Call
 def test_what_could_not_be_restored_is_not_backed_up(filled: Making, tmp_path: Path) -> None:
     """Told while the index is there to be mended, not when the backup is needed."""
     nan = b"\xff\x7f" * 8
-    filled.catalog.connection.execute(
-        "UPDATE vectors SET vector = ? WHERE seq = (SELECT MIN(seq) FROM vectors)", (nan,)
-    )
+    filled.catalog.execute("UPDATE vectors SET vector = ? WHERE seq = (SELECT MIN(seq) FROM vectors)", (nan,))
     with pytest.raises(IndexUnusableError, match="not of unit length") as caught:
         backup(filled.paths, tmp_path / "b.zip")
     assert "ctx doctor --fix" in caught.value.hint

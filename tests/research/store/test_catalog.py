@@ -76,7 +76,7 @@ def test_many_may_meet_an_empty_catalog_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize("writable", [False, True])
 def test_an_index_of_another_ctx_is_refused(making: Making, writable: bool) -> None:
     for version, words, step in ((SCHEMA_VERSION + 1, "newer ctx", "upgrade"), (1, "older ctx", "ctx ingest PATH")):
-        making.catalog.connection.execute(f"PRAGMA user_version = {version}")
+        making.catalog.execute(f"PRAGMA user_version = {version}")
         with pytest.raises(IndexUnusableError, match=words) as caught:
             Catalog(making.paths, writable=writable)
         assert step in caught.value.hint
@@ -96,7 +96,7 @@ def test_a_file_that_is_no_database_is_told(tmp_path: Path, writable: bool) -> N
 
 def test_a_torn_catalog_is_told(making: Making) -> None:
     making.add("a.pdf", ["words"] * 20)
-    making.catalog.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    making.catalog.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     making.catalog.close()
     size = making.paths.catalog.stat().st_size
     with making.paths.catalog.open("r+b") as file:

@@ -44,7 +44,7 @@ def test_collections_that_lag(filled: Making) -> None:
     writer.publish(filled.catalog)
     assert _checks(filled)["collections"].severity == "ok"
     filled.catalog.documents.remove(filled.add("auk.pdf", ["auk"]).doc_id)
-    filled.catalog.connection.execute("DELETE FROM pages WHERE page = 2")
+    filled.catalog.execute("DELETE FROM pages WHERE page = 2")
     lagging = _checks(filled)["collections"]
     assert lagging.severity == "warning"
     assert "too many" in lagging.message
@@ -52,7 +52,7 @@ def test_collections_that_lag(filled: Making) -> None:
 
 @pytest.mark.parametrize(("version", "step"), [(0, "ctx restore"), (1, "ctx ingest PATH --index"), (99, "upgrade ctx")])
 def test_a_catalog_in_trouble_is_not_sent_back_to_the_doctor(filled: Making, version: int, step: str) -> None:
-    filled.catalog.connection.execute(f"PRAGMA user_version = {version}")
+    filled.catalog.execute(f"PRAGMA user_version = {version}")
     filled.catalog.close()
     for found in (check_index(filled.paths)[-1], repair(filled.paths)[-1]):
         assert (found.name, found.severity) == ("catalog", "error")
@@ -90,7 +90,7 @@ with write_lock(IndexPaths(Path(sys.argv[1]))):
 
 def test_a_killed_writer_is_no_writer_though_its_number_lives_on(filled: Making) -> None:
     """Its note stays behind, and by now the number is another process's: here, ours."""
-    filled.catalog.connection.execute("DELETE FROM ledger")
+    filled.catalog.execute("DELETE FROM ledger")
     command = [sys.executable, "-c", _HOLD, str(filled.paths.root)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout is not None
@@ -132,7 +132,7 @@ def test_files_that_are_there(making: Making, tmp_path: Path) -> None:
     info = _add_file(making, tmp_path / "docs/plain.pdf", b"two")
     (tmp_path / "docs/plain.pdf").rename(tmp_path / "docs" / odd)
     stored = str(tmp_path / "docs/odd \\xff.pdf")  # as a run writes a name that is no valid text
-    making.catalog.connection.execute("UPDATE files SET path = ? WHERE doc_id = ?", (stored, info.doc_id))
+    making.catalog.execute("UPDATE files SET path = ? WHERE doc_id = ?", (stored, info.doc_id))
     assert _checks(making)["files"] == Check("files", "ok", "all 2 files are where they were")
 
 

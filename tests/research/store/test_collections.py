@@ -196,8 +196,8 @@ def test_a_catalog_set_back_does_not_trust_newer_collections(making: Making) -> 
     making.add("a.pdf", ["walrus"])
     making.embed()
     writer.publish(making.catalog)
-    making.catalog.connection.execute("DELETE FROM vectors")
-    making.catalog.connection.execute("UPDATE meta SET value = '0' WHERE key = 'vectors_seq'")
+    making.catalog.execute("DELETE FROM vectors")
+    making.catalog.execute("UPDATE meta SET value = '0' WHERE key = 'vectors_seq'")
     assert state_of(making.catalog).generation is None
 
 

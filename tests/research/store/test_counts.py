@@ -32,7 +32,7 @@ STEPS = st.one_of(
 
 def _agree(making: Making) -> None:
     found = asdict(making.catalog.pages.totals())
-    assert found == {name: making.catalog.connection.execute(plain).fetchone()[0] for name, plain in PLAIN.items()}
+    assert found == {name: making.catalog.execute(plain).fetchone()[0] for name, plain in PLAIN.items()}
 
 
 @draws(25)

@@ -52,11 +52,11 @@ def _tables(connection: sqlite3.Connection) -> set[str]:
 
 
 def _count(catalog: Catalog, table: str) -> int:
-    return int(catalog.connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0])
+    return int(catalog.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0])
 
 
 def _rows(catalog: Catalog, table: str) -> list[tuple[object, ...]]:
-    return sorted((tuple(row) for row in catalog.connection.execute(f"SELECT * FROM {table}")), key=repr)
+    return sorted((tuple(row) for row in catalog.execute(f"SELECT * FROM {table}")), key=repr)
 
 
 def _fill(making: Making) -> None:

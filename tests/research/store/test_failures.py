@@ -63,7 +63,7 @@ def test_pages_that_ocr_gave_up_are_put_back(making: Making) -> None:
 
 
 def _needing_ocr(made: Making) -> list[int]:
-    return [row[0] for row in made.catalog.connection.execute("SELECT page FROM pages WHERE needs_ocr ORDER BY page")]
+    return [row[0] for row in made.catalog.execute("SELECT page FROM pages WHERE needs_ocr ORDER BY page")]
 
 
 def test_a_document_that_cannot_be_drawn_is_not_drawn_in_every_run(making: Making) -> None:

@@ -30,15 +30,15 @@ def filled(making: Making) -> Making:
 
 def _execute(*statements: str) -> Callable[[Making], None]:
     def break_it(made: Making) -> None:
-        made.catalog.connection.execute("PRAGMA foreign_keys = OFF")
+        made.catalog.execute("PRAGMA foreign_keys = OFF")
         for statement in statements:
-            made.catalog.connection.execute(statement)
+            made.catalog.execute(statement)
 
     return break_it
 
 
 def _lost_image(made: Making) -> None:
-    [doc_id] = [row[0] for row in made.catalog.connection.execute("SELECT doc_id FROM documents WHERE num_pages = 1")]
+    [doc_id] = [row[0] for row in made.catalog.execute("SELECT doc_id FROM documents WHERE num_pages = 1")]
     made.catalog.documents.mark_drawn(doc_id, [1], published=0)
 
 
@@ -89,7 +89,7 @@ def test_a_sound_index_has_nothing_to_find(filled: Making) -> None:
 
 
 def test_an_incomplete_document_is_read_again(filled: Making) -> None:
-    [sha256] = [r[0] for r in filled.catalog.connection.execute("SELECT sha256 FROM documents WHERE num_pages = 3")]
+    [sha256] = [r[0] for r in filled.catalog.execute("SELECT sha256 FROM documents WHERE num_pages = 3")]
     _execute("DELETE FROM pages WHERE page = 3")(filled)
     [done] = [done for done in repair(filled.paths) if done.name == "documents"]
     assert done.severity == "ok"
@@ -123,7 +123,7 @@ def test_what_cannot_be_mended_is_said(filled: Making) -> None:
 
 
 def test_a_torn_catalog_is_told_and_not_made_worse(filled: Making) -> None:
-    filled.catalog.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    filled.catalog.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     filled.catalog.close()
     data = bytearray(filled.paths.catalog.read_bytes())
     data[8 * 4096 :] = b"\xee" * (len(data) - 8 * 4096)
@@ -139,15 +139,15 @@ def test_a_busy_index_is_not_mended(filled: Making) -> None:
 
 
 def test_reindex_builds_everything_anew(filled: Making) -> None:
-    filled.catalog.connection.execute("DELETE FROM page_words_data WHERE id > 10")
-    filled.catalog.connection.execute("DELETE FROM name_words")
-    filled.catalog.connection.execute("UPDATE pages SET words = 99")
+    filled.catalog.execute("DELETE FROM page_words_data WHERE id > 10")
+    filled.catalog.execute("DELETE FROM name_words")
+    filled.catalog.execute("UPDATE pages SET words = 99")
     done = reindex(filled.paths)
     assert (done.pages, done.text_records, done.visual_records) == (4, 3, 4)
     assert not fulltext_disagrees(filled.catalog)
     assert [term.pages for term in filled.catalog.words.statistics(["walrus", "orca"])] == [1, 1]
     assert len(filled.catalog.words.name_matches(["walrus"])) == 1
-    assert [row[0] for row in filled.catalog.connection.execute("SELECT words FROM pages")] == [2, 1, 0, 1]
+    assert [row[0] for row in filled.catalog.execute("SELECT words FROM pages")] == [2, 1, 0, 1]
     assert filled.catalog.chunks.last_sequence() == 3
     assert filled.catalog.ledger.unfinished() == {}
 

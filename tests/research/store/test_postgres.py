@@ -100,7 +100,7 @@ def _read(catalog: Any) -> None:
     _add(catalog, SECOND, "b.pdf", ["orca", "narwhal"], images=True, failed=[FailedPage(2, "read", KILLED, "gone")])
     _add(catalog, SECOND, "b.pdf", ["orca", "narwhal"], images=True)  # read again, in its own place
     _add(catalog, THIRD, "c.pdf", [PAGE_GIVEN_UP])
-    catalog.connection.execute("UPDATE pages SET error = ? WHERE doc_id = ?", (PAGE_GIVEN_UP, THIRD))
+    catalog.execute("UPDATE pages SET error = ? WHERE doc_id = ?", (PAGE_GIVEN_UP, THIRD))
     catalog.labels.add_tags([FIRST], ["animals", "north"])
     catalog.labels.remove_tags([FIRST], ["north", "nowhere"])
 
@@ -152,8 +152,8 @@ def _cache_packages(catalog: Any) -> object:
 def _columns(catalog: Any, table: str) -> list[str]:
     if isinstance(catalog, PostgresCatalog):
         query, names = "SELECT column_name FROM information_schema.columns WHERE table_name = ?", (table,)
-        return [str(row[0]) for row in catalog.connection.execute(query, names)]
-    return [str(row[1]) for row in catalog.connection.execute(f"PRAGMA table_info({table})")]
+        return [str(row[0]) for row in catalog.execute(query, names)]
+    return [str(row[1]) for row in catalog.execute(f"PRAGMA table_info({table})")]
 
 
 def _build_packages(catalog: Any) -> object:
@@ -216,14 +216,14 @@ def _remember(catalog: Any) -> object:
 
 def _correct(catalog: Any) -> object:
     """Words as another version had them, and links to nothing."""
-    catalog.connection.execute("UPDATE memory_words SET body = 'other' WHERE tenant = ?", ("ben",))
+    catalog.execute("UPDATE memory_words SET body = 'other' WHERE tenant = ?", ("ben",))
     outdated = list(catalog.memories.outdated_words())
     with catalog.transaction() as connection:
         connection.memories.update_words()
         connection.memories.drop_words("ben", 1)
         connection.memories.update_words()
-    catalog.connection.execute("UPDATE memories SET superseded_by = 77 WHERE tenant = ?", ("ben",))
-    catalog.connection.execute("UPDATE memory_vectors SET vector = ?", (b"short",))
+    catalog.execute("UPDATE memories SET superseded_by = 77 WHERE tenant = ?", ("ben",))
+    catalog.execute("UPDATE memory_vectors SET vector = ?", (b"short",))
     found = []
     for check in (integrity.check_memories, integrity.check_vectors):
         for problem in list(check(catalog)):
@@ -330,9 +330,9 @@ def _see(catalog: Any) -> object:
 
 def _look_after(catalog: Any) -> object:
     """What the doctor finds of the catalog's own contents, and mends."""
-    catalog.connection.execute("DELETE FROM ledger WHERE stage = 'vectors'")
-    catalog.connection.execute("UPDATE documents SET num_pages = 9 WHERE doc_id = ?", (MODEL,))
-    catalog.connection.execute("UPDATE vectors SET vector = ? WHERE seq = (SELECT MIN(seq) FROM vectors)", (b"short",))
+    catalog.execute("DELETE FROM ledger WHERE stage = 'vectors'")
+    catalog.execute("UPDATE documents SET num_pages = 9 WHERE doc_id = ?", (MODEL,))
+    catalog.execute("UPDATE vectors SET vector = ? WHERE seq = (SELECT MIN(seq) FROM vectors)", (b"short",))
     told = []
     for check in (integrity.check_documents, integrity.check_texts, integrity.check_vectors, integrity.check_ledger):
         for problem in list(check(catalog)):

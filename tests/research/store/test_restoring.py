@@ -59,7 +59,7 @@ def is_whole(paths: IndexPaths) -> bool:
 
 
 def found(catalog: Catalog, word: str) -> list[int]:
-    rows = catalog.connection.execute(
+    rows = catalog.execute(
         "SELECT page FROM page_words w JOIN pages p ON p.page_id = w.rowid WHERE page_words MATCH ?", (word,)
     )
     return [int(row[0]) for row in rows]
@@ -77,9 +77,9 @@ def test_what_cannot_be_checked_is_made_anew(whole: Whole, tmp_path: Path) -> No
     with Catalog(paths) as catalog:
         assert found(catalog, "seal") == [2]
         assert found(catalog, "forged") == []
-        tables = {str(row[0]) for row in catalog.connection.execute("SELECT name FROM sqlite_master")}
+        tables = {str(row[0]) for row in catalog.execute("SELECT name FROM sqlite_master")}
         assert not any(name.startswith("sqlite_stat") for name in tables)
-        assert catalog.connection.execute("SELECT MAX(words) FROM pages").fetchone()[0] == 1
+        assert catalog.execute("SELECT MAX(words) FROM pages").fetchone()[0] == 1
     assert repair(paths) == []
 
 

@@ -140,7 +140,7 @@ def test_a_copy_below_a_folder_is_enough(shelf: Making) -> None:
     ],
 )
 def test_pages_are_counted_listed_and_kept_alike(shelf: Making, scope: Scope, pages: int) -> None:
-    everything = [int(row[0]) for row in shelf.catalog.connection.execute("SELECT page_id FROM pages")]
+    everything = [int(row[0]) for row in shelf.catalog.execute("SELECT page_id FROM pages")]
     assert scope.count(shelf.catalog) == pages
     assert len(scope.keep(shelf.catalog, everything)) == pages
     if scope != Scope():  # of which all pages are asked for by nobody
@@ -150,7 +150,7 @@ def test_pages_are_counted_listed_and_kept_alike(shelf: Making, scope: Scope, pa
 
 def test_an_index_of_undated_documents(making: Making) -> None:
     info = making.add("a.pdf", ["one"])
-    making.catalog.connection.execute("UPDATE documents SET timestamp = 'some day'")
+    making.catalog.execute("UPDATE documents SET timestamp = 'some day'")
     with pytest.raises(NothingFoundError, match="no document was added since 2026") as caught:
         making.catalog.names.scope([Filters(since="2026")])
     assert caught.value.hint == "see: ctx list"

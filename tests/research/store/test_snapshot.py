@@ -176,7 +176,7 @@ def test_a_reader_follows_an_index_that_was_put_in_place_of_its_own(making: Maki
 
 
 def test_a_damaged_catalog_is_told(making: Making, reader: Catalog) -> None:
-    making.catalog.connection.execute("DROP TABLE meta")
+    making.catalog.execute("DROP TABLE meta")
     with pytest.raises(IndexUnusableError, match="no such table"), reader.snapshot():
         pass
 

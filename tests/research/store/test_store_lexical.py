@@ -93,7 +93,7 @@ def test_looking_at_rare_words_first_loses_no_page(common_words: Making, asked: 
     catalog = common_words.catalog
     terms = catalog.words.statistics(asked)
     expression = " OR ".join(f'"{term.word}"' for term in terms)
-    plain = catalog.connection.execute(
+    plain = catalog.execute(
         "SELECT rowid FROM page_words WHERE page_words MATCH ? ORDER BY bm25(page_words, 1.0, 1.0), rowid LIMIT ?",
         (expression, limit),
     )

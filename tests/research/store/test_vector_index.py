@@ -60,7 +60,7 @@ def test_as_many_pages_as_asked_for(making: Making, published: bool) -> None:
         writer.publish(making.catalog)
     index = VectorIndex(making.paths)
     assert len(index.nearest(making.catalog, question(), 1).pairs) == 1
-    rows = making.catalog.connection.execute(
+    rows = making.catalog.execute(
         "SELECT vector FROM vectors JOIN chunks USING (chunk_id) WHERE page_id = ?", (1,)
     ).fetchall()
     near = np.frombuffer(rows[0][0], "<f2").astype(np.float32)
@@ -89,7 +89,7 @@ def test_no_similarity_is_above_one(making: Making) -> None:
     add_pages(making, "a", 10, 1)
     writer.publish(making.catalog)
     index = VectorIndex(making.paths)
-    for row in making.catalog.connection.execute("SELECT vector FROM vectors").fetchall():
+    for row in making.catalog.execute("SELECT vector FROM vectors").fetchall():
         vector = np.frombuffer(row[0], "<f2").astype(np.float32)
         vector *= 1.01
         for nearest in (index.nearest, exact_scan):
@@ -109,5 +109,5 @@ def test_an_index_without_collections_is_scanned(making: Making) -> None:
 
 def test_vectors_of_another_size_are_passed_by(making: Making) -> None:
     add_pages(making, "a", 3, 1)
-    making.catalog.connection.execute("UPDATE vectors SET vector = x'0000' WHERE seq = 1")
+    making.catalog.execute("UPDATE vectors SET vector = x'0000' WHERE seq = 1")
     assert len(exact_scan(making.catalog, question(), 10).pairs) == 2

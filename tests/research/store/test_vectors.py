@@ -93,7 +93,7 @@ def test_many_records_lead_to_the_pages_that_looking_each_up_gives(making: Makin
     making.embed()
     keys = [chunk_key(info.doc_id, page, 0) for info in infos for page in range(130, 0, -1)]
     found = making.catalog.chunks.page_ids(keys, through_seq=450)
-    rows = making.catalog.connection.execute(
+    rows = making.catalog.execute(
         "SELECT doc_id, page, ordinal, page_id FROM vectors JOIN chunks USING (chunk_id) JOIN pages USING (page_id)"
         " WHERE seq <= 450"
     )
