@@ -11,7 +11,7 @@ import json
 import sqlite3
 import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +48,12 @@ def _info(row: sqlite3.Row) -> DocumentInfo:
     return DocumentInfo(*fields)
 
 
+_PAGE = (
+    "page, label, section_path, parent_heading, num_headings, num_tables, num_pictures, error, needs_ocr, ocr_engine,"
+    " words, markdown, units"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class PreparedPage:
     """A page's rows, packed and analysed before the transaction that writes them begins."""
@@ -63,6 +69,13 @@ class PreparedPage:
         words = PageWords.of(page.markdown, page.section_path)
         markdown, units = zlib.compress(page.markdown.encode()), pack_units(split(page.markdown), page.signals)
         return cls(page, words, markdown, units, [_chunk_row(chunk) for chunk in chunks])
+
+    def row(self) -> tuple[object, ...]:
+        """The columns `_PAGE`."""
+        page, words = self.page, self.words.count
+        told = (page.number, page.label, page.section_path, page.parent_heading, page.num_headings, page.num_tables)
+        found = (page.num_pictures, page.error, int(page.needs_ocr), page.ocr_engine)
+        return (*told, *found, words, self.markdown, self.units)
 
 
 def _chunk_row(chunk: Chunk) -> tuple[object, ...]:
@@ -112,8 +125,8 @@ class Documents(Repository):
 
     def reader_version(self, doc_id: str) -> int | None:
         """The version of the reader that read this document."""
-        row = self._db.execute("SELECT reader_version FROM documents WHERE doc_id = ?", (doc_id,)).fetchone()
-        return None if row is None else int(row[0])
+        version: int | None = self._db.value("SELECT reader_version FROM documents WHERE doc_id = ?", (doc_id,))
+        return version
 
     def at_path(self, path: str) -> tuple[str, FileStamp] | None:
         """The document last seen at a path, and the file's stamp then."""
@@ -133,52 +146,30 @@ class Documents(Repository):
 
     def insert_pages(self, doc_id: str, pages: Sequence[PreparedPage]) -> None:
         """New pages with their words and chunks; part of the caller's transaction."""
-        last = self._db.value("SELECT COALESCE(MAX(page_id), 0) FROM pages")
-        numbered = list(enumerate(pages, start=int(last) + 1))
-        self._db.executemany(
-            "INSERT INTO pages (page_id, doc_id, page, label, section_path, parent_heading, num_headings, num_tables,"
-            " num_pictures, error, words, markdown, units, needs_ocr, ocr_engine)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [
-                (
-                    *(page_id, doc_id, page.number, page.label, page.section_path, page.parent_heading),
-                    *(page.num_headings, page.num_tables, page.num_pictures, page.error),
-                    *(made.words.count, made.markdown, made.units, int(page.needs_ocr), page.ocr_engine),
-                )
-                for page_id, made in numbered
-                for page in [made.page]
-            ],
-        )
+        first = int(self._db.value("SELECT COALESCE(MAX(page_id), 0) + 1 FROM pages"))
+        numbered = list(enumerate(pages, start=first))
+        rows = [(page_id, doc_id, *made.row()) for page_id, made in numbered]
+        self._db.put_rows("pages", f"page_id, doc_id, {_PAGE}", rows)
         self._insert_text(numbered)
 
     def _insert_text(self, pages: Sequence[tuple[int, PreparedPage]]) -> None:
         self._db.words.write("page_words", [(page_id, made.words.columns) for page_id, made in pages])
-        self._db.executemany(
-            "INSERT INTO chunks (page_id, ordinal, text, context, tokens, box, regions) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            [(page_id, *chunk) for page_id, made in pages for chunk in made.chunks],
-        )
+        rows = [(page_id, *chunk) for page_id, made in pages for chunk in made.chunks]
+        self._db.put_rows("chunks", "page_id, ordinal, text, context, tokens, box, regions", rows)
 
     def write_ocr(self, doc_id: str, page: Page, chunks: list[Chunk], lines: Sequence[Line]) -> None:
         """Put what OCR read in place of the page's text; its vectors are then due again."""
         made, packed = PreparedPage.of(page, chunks), pack_lines(lines)
         with self._db.transaction() as connection:
-            row = connection.execute(
-                "SELECT page_id FROM pages WHERE doc_id = ? AND page = ?", (doc_id, page.number)
-            ).fetchone()
-            if row is None:  # the document was removed meanwhile
+            page_id = connection.value("SELECT page_id FROM pages WHERE doc_id = ? AND page = ?", (doc_id, page.number))
+            if page_id is None:  # the document was removed meanwhile
                 return
-            page_id = int(row[0])
             connection.execute(
-                "UPDATE pages SET markdown = ?, units = ?, words = ?, num_headings = ?, num_tables = ?, needs_ocr = 0,"
-                " ocr_engine = ? WHERE page_id = ?",
+                "UPDATE pages SET (markdown, units, words, num_headings, num_tables, ocr_engine) = (?, ?, ?, ?, ?, ?),"
+                " needs_ocr = 0 WHERE page_id = ?",
                 (
-                    made.markdown,
-                    made.units,
-                    made.words.count,
-                    page.num_headings,
-                    page.num_tables,
-                    page.ocr_engine,
-                    page_id,
+                    *(made.markdown, made.units, made.words.count),
+                    *(page.num_headings, page.num_tables, page.ocr_engine, page_id),
                 ),
             )
             connection.packages.leave([f"page:{doc_id}"])
@@ -205,10 +196,8 @@ class Documents(Repository):
     def needs_no_ocr(self, doc_id: str, pages: Sequence[int]) -> None:
         """OCR has passed over these pages: there is nothing on them for it."""
         with self._db.transaction() as connection:
-            connection.executemany(
-                "UPDATE pages SET needs_ocr = 0, error = '' WHERE doc_id = ? AND page = ?",
-                [(doc_id, page) for page in pages],
-            )
+            query = "UPDATE pages SET needs_ocr = 0, error = '' WHERE doc_id = ? AND page IN"
+            connection.rows_in(query, pages, first=(doc_id,))
             connection.ledger.forget(doc_id, STAGE_OCR, pages)
             connection.ledger.close_ocr(doc_id)
 
@@ -222,20 +211,14 @@ class Documents(Repository):
             tried = [page.page for page in earlier if page.stage == STAGE_IMAGES and not waits(page)]
             connection.ledger.forget(doc_id, STAGE_IMAGES, [*pages, *tried])
             connection.ledger.record(doc_id, [add_tries(page, earlier) for page in failed])
-            connection.executemany(
-                "UPDATE pages SET image = 1 WHERE doc_id = ? AND page = ?", [(doc_id, page) for page in pages]
-            )
+            connection.rows_in("UPDATE pages SET image = 1 WHERE doc_id = ? AND page IN", pages, first=(doc_id,))
             connection.execute("DELETE FROM ledger WHERE doc_id = ? AND stage = ?", (doc_id, STAGE_IMAGES))
-            first = connection.documents._first_vector(doc_id)
+            first = connection.value(
+                "SELECT MIN(seq) FROM vectors JOIN chunks USING (chunk_id) JOIN pages USING (page_id) WHERE doc_id = ?",
+                (doc_id,),
+            )
             if pages and (first is None or first <= published):
                 connection.chunks.touch(doc_id)
-
-    def _first_vector(self, doc_id: str) -> int | None:
-        row = self._db.execute(
-            "SELECT MIN(seq) FROM vectors JOIN chunks USING (chunk_id) JOIN pages USING (page_id) WHERE doc_id = ?",
-            (doc_id,),
-        ).fetchone()
-        return None if row[0] is None else int(row[0])
 
     def add(
         self,
@@ -258,24 +241,22 @@ class Documents(Repository):
         if any(entry.page.needs_ocr for entry in made):
             stages.add(STAGE_OCR)
         with self._db.transaction() as connection:
-            copies = connection.execute(
+            copies = connection.records(
+                FileStamp,
                 "SELECT path, size, mtime_ns, ctime_ns, inode FROM files WHERE doc_id = ? AND path <> ?",
                 (info.doc_id, stamp.path),
-            ).fetchall()
+            )
             left = connection.documents._inheritance(info.doc_id, stamp.path)
             connection.documents._leave_path(stamp.path)
             connection.documents._delete(info.doc_id)
-            connection.execute(
-                "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    *(info.doc_id, info.sha256, info.filename, info.extension, info.title, info.num_pages),
-                    *(left.added or info.timestamp, info.source_path, info.size_bytes, reader_version),
-                    *(json.dumps(info.warnings), left.file_id or connection.documents._new_file_id(info.doc_id)),
-                ),
-            )
-            for path, *rest in copies:
-                connection.documents._put_file(info.doc_id, FileStamp(path, *rest))
-            connection.documents._put_file(info.doc_id, stamp)
+            row = [getattr(info, name) for name in _INFO]
+            row[_INFO.index("timestamp")] = left.added or info.timestamp
+            file_id = left.file_id or connection.documents._new_file_id(info.doc_id)
+            columns = f"{', '.join(_INFO)}, reader_version, warnings, file_id"
+            rows = [(*row, reader_version, json.dumps(info.warnings), file_id)]
+            connection.put_rows("documents", columns, rows)
+            for each in (*copies, stamp):
+                connection.documents._put_file(info.doc_id, each)
             connection.documents._hand_over(info.doc_id, left)
             connection.sessions.leave(left.former_ids, heir=info.doc_id)
             connection.words.index_name(info.doc_id, info.filename, info.title)
@@ -334,17 +315,15 @@ class Documents(Repository):
 
     def _leave_path(self, path: str, keep: str = "") -> None:
         """Detach a path from its document, which takes the name of a copy; without any path left it goes."""
-        row = self._db.execute("SELECT doc_id FROM files WHERE path = ?", (path,)).fetchone()
-        if row is None or row[0] == keep:
+        doc_id = self._db.value("SELECT doc_id FROM files WHERE path = ?", (path,))
+        if doc_id is None or doc_id == keep:
             return
         self._db.execute("DELETE FROM files WHERE path = ?", (path,))
-        left = self._db.execute("SELECT path FROM files WHERE doc_id = ? ORDER BY path", (row[0],)).fetchone()
-        if left is None:
-            self._delete(row[0])
-            return
-        named = self._db.execute("SELECT source_path FROM documents WHERE doc_id = ?", (row[0],)).fetchone()
-        if named[0] == path:
-            self._rename(row[0], left[0], PurePath(left[0]).name)
+        left = self.paths(doc_id)
+        if not left:
+            self._delete(doc_id)
+        elif self._db.value("SELECT source_path FROM documents WHERE doc_id = ?", (doc_id,)) == path:
+            self._rename(doc_id, left[0], PurePath(left[0]).name)
 
     def _rename(self, doc_id: str, path: str, filename: str) -> None:
         """New path and name. The document's vectors are stamped anew, so that the collections take the name."""
@@ -364,12 +343,8 @@ class Documents(Repository):
         self._db.execute("DELETE FROM documents WHERE doc_id = ?", (doc_id,))
 
     def _put_file(self, doc_id: str, stamp: FileStamp) -> None:
-        self._db.execute(
-            "INSERT INTO files (path, doc_id, size, mtime_ns, ctime_ns, inode) VALUES (?, ?, ?, ?, ?, ?)"
-            " ON CONFLICT (path) DO UPDATE SET doc_id = excluded.doc_id, size = excluded.size,"
-            " mtime_ns = excluded.mtime_ns, ctime_ns = excluded.ctime_ns, inode = excluded.inode",
-            (stamp.path, doc_id, stamp.size, stamp.mtime_ns, stamp.ctime_ns, stamp.inode),
-        )
+        columns = "path, size, mtime_ns, ctime_ns, inode, doc_id"
+        self._db.put_rows("files", columns, [(*astuple(stamp), doc_id)], over="path")
 
     def _inheritance(self, doc_id: str, path: str) -> Inheritance:
         """Read before anything is deleted; part of the caller's transaction."""
@@ -382,33 +357,28 @@ class Documents(Repository):
             (path, doc_id, path),
         ).fetchone()
         both = (doc_id, doc_id if gone is None else gone[0])
-        tags = self._db.execute("SELECT tag FROM tags WHERE doc_id IN (?, ?)", both)
-        former = self._db.execute("SELECT former_id FROM former_ids WHERE doc_id IN (?, ?)", both)
+        tags = self._db.column("SELECT tag FROM tags WHERE doc_id IN (?, ?)", both)
+        former = self._db.column("SELECT former_id FROM former_ids WHERE doc_id IN (?, ?)", both)
         file_id = own[0] if own is not None else gone[1] if gone is not None else ""
-        ids = {str(row[0]) for row in former} | (set() if gone is None else {str(gone[0]), str(gone[1])})
+        ids = {*former, *(gone or ())}
         return Inheritance(
             file_id=str(file_id),
             former_ids=frozenset(ids - {doc_id, file_id}),
-            tags=frozenset(str(row[0]) for row in tags),
+            tags=frozenset(tags),
             added=str(own[1]) if own is not None else "",
         )
 
     def _hand_over(self, doc_id: str, left: Inheritance) -> None:
         """Written once the document is there; part of the caller's transaction."""
         self._db.labels.write_tags(doc_id, sorted(left.tags))
-        self._db.executemany(
-            "INSERT INTO former_ids (former_id, doc_id) VALUES (?, ?)"
-            " ON CONFLICT (former_id) DO UPDATE SET doc_id = excluded.doc_id",
-            [(former_id, doc_id) for former_id in sorted(left.former_ids)],
-        )
+        rows = [(former_id, doc_id) for former_id in sorted(left.former_ids)]
+        self._db.put_rows("former_ids", "former_id, doc_id", rows, over="former_id")
 
     def _new_file_id(self, doc_id: str) -> str:
         """One that nothing has or had: the same content may have stood in another file, which has changed since."""
         number, found = 1, f"file-{doc_id}"
-        while self._db.execute(
-            "SELECT 1 FROM documents WHERE file_id = ? UNION ALL SELECT 1 FROM former_ids WHERE former_id = ?",
-            (found, found),
-        ).fetchone():
+        query = "SELECT 1 FROM documents WHERE file_id = ? UNION ALL SELECT 1 FROM former_ids WHERE former_id = ?"
+        while self._db.value(query, (found, found)):
             number += 1
             found = f"file-{doc_id}-{number}"
         return found
