@@ -21,17 +21,7 @@ from research.observe import logger_of
 from research.parallel import Workers
 from research.records import FailedPage, pack_boxes
 from research.settings import Settings
-from research.store import (
-    OFF,
-    REGIONS,
-    STAGE_VISUAL,
-    Catalog,
-    PageBlobs,
-    PageImage,
-    fitting_parts,
-    make_folder,
-    visual_kind,
-)
+from research.store import OFF, REGIONS, Catalog, PageBlobs, PageImage, fitting_parts, ledger, make_folder, visual_kind
 
 if TYPE_CHECKING:
     from ingest.stages import Work
@@ -288,7 +278,7 @@ def _embed_image(work: Work, image: PageImage, encoder: VisualEncoder) -> None:
     try:
         seen = encoder.embed_pages([Path(image.path)])[0]
     except CtxError as error:
-        failed = FailedPage(image.page, STAGE_VISUAL, "visual_failed", error.message)
+        failed = FailedPage(image.page, ledger.STAGE_VISUAL, "visual_failed", error.message)
         work.catalog.visual.give_up(image, failed)
         work.summary.visual_failures.append(f"{image.name}: {error.message}")
         report_failure(work, image.source_path, failed)

@@ -20,7 +20,7 @@ from ingest.jobs import A_BUG, NO_SPACE, Event, Failed, Job, PageOcrDone, PageSt
 from research.errors import FREE_SPACE, RUN_AGAIN, IndexUnusableError
 from research.observe import in_full, logger_of
 from research.process import start_helper
-from research.store import CRASHED, INTERNAL, KILLED, TIMEOUT, WHOLE
+from research.store import ledger
 
 _TRIES = 2  # of a page that a process ended on, before it is given up
 _PAGES_GIVEN_UP = 3  # pages of one document that may be given up before the document is
@@ -189,7 +189,7 @@ class Pool:
             if now - process.job_since > limits.document:
                 self._kill(process)
                 reason = f"reading it took more than {limits.document:g} seconds"
-                yield _logged(Failed(job, WHOLE, TIMEOUT, reason))
+                yield _logged(Failed(job, ledger.WHOLE, ledger.TIMEOUT, reason))
             elif now - process.page_since > seconds:
                 self._kill(process)
                 yield from self._retry_or_give_up(job, page, _page_timeout(seconds, started=process.started), waiting)
@@ -207,7 +207,7 @@ class Pool:
             log.warning("%s, page %d: %s; trying again", job.path, page, why.code, extra=in_full(full))
             waiting.appendleft(job)
         elif page == 0 or page in job.skip_pages or job.given_up >= _PAGES_GIVEN_UP or hopeless:
-            yield _logged(Failed(job, WHOLE, why.code, why.reason, tries, why.trace))
+            yield _logged(Failed(job, ledger.WHOLE, why.code, why.reason, tries, why.trace))
         else:
             yield _logged(Failed(job, page, why.code, why.reason, tries, why.trace))
             left = tuple(number for number in job.pages if number != page)
@@ -317,18 +317,18 @@ def _exit_reason(returncode: int | None, task: Task, said: bytes) -> _ExitReason
     trace = said.decode("utf-8", "replace").strip()
     if returncode is not None and returncode >= 0:
         reason = f"{A_BUG}: the reading process ended with exit code {returncode}"
-        return _ExitReason(INTERNAL, reason, trace)
+        return _ExitReason(ledger.INTERNAL, reason, trace)
     name = _signal_name(-returncode) if returncode is not None else "it hung while ending"
     if returncode is None or name in _CRASHES:
         library = {"ocr": "OCR engine", "code": "parser"}.get(task, "PDF library")
-        return _ExitReason(CRASHED, f"the {library} crashed on it ({name})", trace)
-    return _ExitReason(KILLED, f"the reading process was killed ({name})")
+        return _ExitReason(ledger.CRASHED, f"the {library} crashed on it ({name})", trace)
+    return _ExitReason(ledger.KILLED, f"the reading process was killed ({name})")
 
 
 def _page_timeout(seconds: float, *, started: bool) -> _ExitReason:
     if not started:  # nothing of the document has been touched
-        return _ExitReason(KILLED, f"the reading process did not start within {seconds:g} seconds")
-    return _ExitReason(TIMEOUT, f"a page took more than {seconds:g} seconds")
+        return _ExitReason(ledger.KILLED, f"the reading process did not start within {seconds:g} seconds")
+    return _ExitReason(ledger.TIMEOUT, f"a page took more than {seconds:g} seconds")
 
 
 def _signal_name(number: int) -> str:

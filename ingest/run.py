@@ -38,22 +38,7 @@ from research.encoders import usable_cores
 from research.errors import DocumentError, unusable
 from research.records import DocumentInfo, FailedPage
 from research.settings import Settings
-from research.store import (
-    STAGE_IMAGES,
-    STAGE_OCR,
-    STAGE_READ,
-    TIMEOUT,
-    Catalog,
-    FailedFile,
-    FileStamp,
-    IndexPaths,
-    add_tries,
-    files,
-    found_at,
-    ocr_error,
-    waits,
-    write_lock,
-)
+from research.store import Catalog, FileStamp, IndexPaths, files, found_at, ledger, ocr_error, write_lock
 
 
 class HasPaths(Protocol):
@@ -215,7 +200,7 @@ def _count(work: Work) -> None:
     summary.waiting_pages = [
         PageOutcome(page.path, page.page, page.stage, page.code, page.reason)
         for page in catalog.ledger.given_up()
-        if (page.page or page.stage != STAGE_READ) and (page.path, page.page, page.stage) not in told
+        if (page.page or page.stage != ledger.STAGE_READ) and (page.path, page.page, page.stage) not in told
     ]
 
 
@@ -325,7 +310,7 @@ def _read(work: Work, steps: Sequence[ToRead]) -> None:
                 finish(work, _commit(work, step, event, list(failed.get(step.doc_id, {}).values())))
                 event.job.output.unlink(missing_ok=True)
             elif isinstance(event, Failed) and event.page:
-                failed.setdefault(step.doc_id, {})[event.page] = event.at(STAGE_READ)
+                failed.setdefault(step.doc_id, {})[event.page] = event.at(ledger.STAGE_READ)
             elif isinstance(event, Failed):
                 finish(work, _failure(work, step, event))
 
@@ -341,7 +326,9 @@ def _jobs(work: Work, steps: Sequence[ToRead]) -> list[Job]:
             spool / f"{step.doc_id}.jsonl",
             counter,
             force=work.settings.ocr == "force",
-            skip_pages=tuple(page.page for page in step.failed if page.stage == STAGE_READ and waits(page)),
+            skip_pages=tuple(
+                page.page for page in step.failed if page.stage == ledger.STAGE_READ and ledger.waits(page)
+            ),
         )
         for step in steps
     ]
@@ -376,7 +363,7 @@ def _commit(work: Work, step: ToRead, event: DocumentRead, new: Sequence[FailedP
             _skip_failed_ocr(read_pages(event.job.output), kept),
             reader_version=READER_VERSION,
             images=work.settings.images,
-            failed=[*kept, *(add_tries(page, step.failed) for page in new)],
+            failed=[*kept, *(ledger.add_tries(page, step.failed) for page in new)],
         )
     except DocumentError as error:
         return FileOutcome(step.stamp.path, "failed", step.doc_id, code=error.code, reason=error.message)
@@ -392,14 +379,18 @@ def _kept_failures(earlier: Iterable[FailedPage], job: Job) -> list[FailedPage]:
     return [
         page
         for page in earlier
-        if waits(page)
-        and (page.page in job.skip_pages if page.stage == STAGE_READ else page.stage in (STAGE_OCR, STAGE_IMAGES))
+        if ledger.waits(page)
+        and (
+            page.page in job.skip_pages
+            if page.stage == ledger.STAGE_READ
+            else page.stage in (ledger.STAGE_OCR, ledger.STAGE_IMAGES)
+        )
     ]
 
 
 def _skip_failed_ocr(pages: Iterable[PageWithChunks], kept: Sequence[FailedPage]) -> Iterator[PageWithChunks]:
     """The pages, of which those that OCR gave up do not ask for it again."""
-    given_up = {page.page: page.reason for page in kept if page.stage == STAGE_OCR}
+    given_up = {page.page: page.reason for page in kept if page.stage == ledger.STAGE_OCR}
     for page, chunks in pages:
         if page.needs_ocr and page.number in given_up:
             yield replace(page, needs_ocr=False, error=ocr_error(given_up[page.number])), chunks
@@ -416,12 +407,12 @@ def _name_of(work: Work, step: ToRead) -> tuple[str, str]:
 
 
 def _failure(work: Work, step: ToRead, event: Failed) -> FileOutcome:
-    if event.code == TIMEOUT:  # not to be waited for in every run
+    if event.code == ledger.TIMEOUT:  # not to be waited for in every run
         path, version = step.stamp.path, READER_VERSION
         known = work.catalog.ledger.failed_file(path)
         same = known is not None and (known.sha256, known.reader_version) == (step.sha256, version)
         tries = event.tries + (known.tries if known is not None and same else 0)
-        work.catalog.ledger.record_file(FailedFile(path, step.sha256, version, event.code, event.reason, tries))
+        work.catalog.ledger.record_file(ledger.FailedFile(path, step.sha256, version, event.code, event.reason, tries))
     return FileOutcome(step.stamp.path, "failed", step.doc_id, code=event.code, reason=event.reason)
 
 

@@ -27,20 +27,7 @@ from research.graph import is_behind, update_graph
 from research.observe import log_failure
 from research.records import FailedPage
 from research.settings import Settings
-from research.store import (
-    INTERNAL,
-    KINDS,
-    STAGE_IMAGES,
-    STAGE_OCR,
-    STAGE_READ,
-    STAGE_VECTORS,
-    Catalog,
-    files,
-    generations,
-    make_folder,
-    publish_in_subprocess,
-    waits,
-)
+from research.store import KINDS, Catalog, files, generations, ledger, make_folder, publish_in_subprocess
 
 _BATCH = 128  # chunks a commit: a few seconds of work, all that a kill can cost
 _LEAST_PAGES_A_JOB = 8  # each job reads its document once more, which costs about a tenth of one page's OCR
@@ -89,8 +76,12 @@ def _pages_to_skip(work: Work, doc_id: str, stage: str) -> tuple[int, ...]:
     A page that only our own code failed on can still be rendered.
     """
     failed = work.catalog.ledger.failures(doc_id)
-    broken = {f.page for f in failed if f.stage == STAGE_READ and (f.code != INTERNAL or stage == STAGE_OCR)}
-    return tuple(sorted(broken | {f.page for f in failed if f.stage == stage and waits(f)}))
+    broken = {
+        f.page
+        for f in failed
+        if f.stage == ledger.STAGE_READ and (f.code != ledger.INTERNAL or stage == ledger.STAGE_OCR)
+    }
+    return tuple(sorted(broken | {f.page for f in failed if f.stage == stage and ledger.waits(f)}))
 
 
 def _report_failures(work: Work, doc_id: str, failed: Sequence[FailedPage]) -> None:
@@ -110,7 +101,7 @@ def _is_current(catalog: Catalog, doc_id: str, path: Path, source_path: str) -> 
 def embed(work: Work) -> None:
     """Give every chunk a vector, in batches, each batch a commit."""
     other = work.encoder.is_other_than(work.catalog)
-    if not other and not work.catalog.ledger.unfinished().get(STAGE_VECTORS):
+    if not other and not work.catalog.ledger.unfinished().get(ledger.STAGE_VECTORS):
         return
     if other or work.catalog.ledger.count_pending():
         encoder = work.encoder.load()
@@ -155,8 +146,14 @@ def render(work: Work) -> None:
         return
     spool = work.catalog.paths.spool
     jobs = [
-        Job("render", path, doc_id, spool / f"{doc_id}.images", skip_pages=_pages_to_skip(work, doc_id, STAGE_IMAGES))
-        for doc_id, path in _unfinished_files(work, STAGE_IMAGES)
+        Job(
+            "render",
+            path,
+            doc_id,
+            spool / f"{doc_id}.images",
+            skip_pages=_pages_to_skip(work, doc_id, ledger.STAGE_IMAGES),
+        )
+        for doc_id, path in _unfinished_files(work, ledger.STAGE_IMAGES)
     ]
     if not jobs:
         return
@@ -168,7 +165,7 @@ def render(work: Work) -> None:
     for event in work.pool.run(jobs):
         doc_id = event.job.doc_id
         if isinstance(event, Failed) and event.page:
-            failed.setdefault(doc_id, {})[event.page] = event.at(STAGE_IMAGES)
+            failed.setdefault(doc_id, {})[event.page] = event.at(ledger.STAGE_IMAGES)
         elif isinstance(event, DocumentDone | Failed) and _is_same_file(work, event.job):
             _put_in_place(work, event, list(failed.get(doc_id, {}).values()), published)
             done += 1
@@ -183,7 +180,7 @@ def _put_in_place(work: Work, event: DocumentDone | Failed, failed: list[FailedP
         files.adopt_images(work.catalog.paths, doc_id, event.job.output)
         work.catalog.documents.mark_drawn(doc_id, event.pages, published=published, failed=failed)
     else:
-        failed = [event.at(STAGE_IMAGES)]
+        failed = [event.at(ledger.STAGE_IMAGES)]
         if event.code != UNREADABLE:
             work.catalog.documents.mark_drawn(doc_id, [], published=published, failed=failed)
     _report_failures(work, doc_id, failed)
@@ -197,7 +194,7 @@ def read_by_ocr(work: Work) -> None:
     jobs = list(_ocr_jobs(work))
     # What is missing, an engine or its language, is one error now, not one a document later; and where one was named,
     # it is told whether there is something to read or not.
-    if work.catalog.ledger.unfinished().get(STAGE_OCR) or settings.ocr_engine != "auto" or settings.ocr_language:
+    if work.catalog.ledger.unfinished().get(ledger.STAGE_OCR) or settings.ocr_engine != "auto" or settings.ocr_language:
         choose_engine(settings.ocr_engine, language=settings.ocr_language)
     if not jobs:
         return
@@ -236,7 +233,7 @@ def _unread(work: Work, job: Job) -> list[int]:
 
 def _ocr_jobs(work: Work) -> Iterator[Job]:
     settings, counter = work.settings, ""
-    for doc_id, path in _unfinished_files(work, STAGE_OCR):
+    for doc_id, path in _unfinished_files(work, ledger.STAGE_OCR):
         counter = counter or work.encoder.token_counter(work.catalog.paths.spool)
         pages = work.catalog.ledger.pages_for_ocr(doc_id)
         whole = Job(
@@ -248,7 +245,7 @@ def _ocr_jobs(work: Work) -> Iterator[Job]:
             engine=settings.ocr_engine,
             language=settings.ocr_language,
             force=settings.ocr == "force",
-            skip_pages=_pages_to_skip(work, doc_id, STAGE_OCR),
+            skip_pages=_pages_to_skip(work, doc_id, ledger.STAGE_OCR),
         )
         size = max(_LEAST_PAGES_A_JOB, math.ceil(len(pages) / usable_cores()))
         for start in range(0, len(pages), size):
@@ -260,7 +257,7 @@ def _warn_of_unread(work: Work, jobs: list[Job], read: Counter[str]) -> None:
     wanted: Counter[str] = Counter()
     for job in jobs:
         wanted[job.doc_id] += len(job.pages)
-    failed = {page.path for page in work.summary.failed_pages if page.stage == STAGE_OCR}
+    failed = {page.path for page in work.summary.failed_pages if page.stage == ledger.STAGE_OCR}
     for doc_id, pages in wanted.items():
         info = work.catalog.documents.get(doc_id)
         if info is not None and info.source_path in failed:
@@ -270,7 +267,7 @@ def _warn_of_unread(work: Work, jobs: list[Job], read: Counter[str]) -> None:
 
 
 def _give_up_pages(work: Work, event: Failed, pages: list[int]) -> None:
-    failed = [replace(event.at(STAGE_OCR), page=page) for page in pages]
+    failed = [replace(event.at(ledger.STAGE_OCR), page=page) for page in pages]
     work.catalog.documents.give_up_ocr(event.job.doc_id, failed)
     work.summary.ocr_failures.extend(f"{event.job.path.name}, page {page}: {event.reason}" for page in pages)
     _report_failures(work, event.job.doc_id, failed)

@@ -28,7 +28,7 @@ from research.errors import CtxError, DocumentError, is_full
 from research.lazy import switch_off
 from research.process import die_with_parent
 from research.records import Chunk, FailedPage, Line, Page
-from research.store import INTERNAL, WHOLE, image_name, thumbnail_name
+from research.store import image_name, ledger, thumbnail_name
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -57,15 +57,15 @@ class Worker:
         try:
             tasks[job.task](job)
         except DocumentError as error:
-            self._fail(WHOLE, error.code, error.message)
+            self._fail(ledger.WHOLE, error.code, error.message)
         except MemoryError:
-            self._fail(WHOLE, "too_large", "needs more memory than a document may take")
+            self._fail(ledger.WHOLE, "too_large", "needs more memory than a document may take")
         except CtxError as error:
-            self._fail(WHOLE, "failed", error.message)
+            self._fail(ledger.WHOLE, "failed", error.message)
         except OSError as error:
-            self._fail(WHOLE, NO_SPACE if is_full(error) else UNREADABLE, error.strerror or str(error))
+            self._fail(ledger.WHOLE, NO_SPACE if is_full(error) else UNREADABLE, error.strerror or str(error))
         except Exception as error:  # noqa: BLE001  the edge of the process: a mistake of ours is told as one
-            self._fail_by_bug(WHOLE, error)
+            self._fail_by_bug(ledger.WHOLE, error)
 
     def _read(self, job: Job) -> None:
         warnings: list[str] = []
@@ -158,7 +158,7 @@ class Worker:
     def _fail_by_bug(self, page: int, error: Exception) -> None:
         """Tell that our own code failed: on a page, which the document goes on without, or on all of it."""
         fault = fault_of(error)
-        self._fail(page, INTERNAL, fault.reason, trace=fault.trace)
+        self._fail(page, ledger.INTERNAL, fault.reason, trace=fault.trace)
 
     def _fail(self, page: int, code: str, reason: str, *, tries: int = 1, trace: str = "") -> None:
         self._send("failed", page=page, code=code, reason=reason, tries=tries, trace=trace)

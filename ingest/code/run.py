@@ -30,17 +30,7 @@ from ingest.scan import Scanned, folder_above, removable, to_utf8
 from ingest.stages import update_graph_of
 from research.encoders import DEFAULT, usable_cores
 from research.settings import Settings
-from research.store import (
-    KILLED,
-    PART,
-    Catalog,
-    IndexPaths,
-    ItemParent,
-    NewItem,
-    ParentItems,
-    found_at,
-    write_lock,
-)
+from research.store import PART, Catalog, IndexPaths, ItemParent, NewItem, ParentItems, found_at, ledger, write_lock
 
 KIND = "code"
 READER = 2
@@ -172,7 +162,7 @@ def _settled(run: _Run, file: SourceFile, before: ItemParent | None, *, retry: b
         _pass_over(run, str(reason))
         return FileOutcome(before.parent, "copy")  # of no interest to anybody
     if code := before.metadata.get("failed"):
-        if retry or (code == KILLED and int(before.metadata.get("tries", 1)) < 2):
+        if retry or (code == ledger.KILLED and int(before.metadata.get("tries", 1)) < 2):
             return None
         reason = f"{before.metadata.get('reason', '')}, in an earlier run; it was not tried again"
         return FileOutcome(before.parent, "failed", code=str(code), reason=reason)

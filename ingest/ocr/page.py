@@ -19,7 +19,7 @@ from ingest.pdf.mupdf import raster
 from ingest.pdf.paragraphs import Draft, draft_region
 from research.errors import OCR_FAILED, OcrError
 from research.records import Block, Box, FailedPage, Page, area, contains_center, union
-from research.store import STAGE_OCR
+from research.store import ledger
 
 _MIN_PICTURE_SIDE = 700  # pixels a small picture is drawn with at least: its letters are small as well
 _ENLARGED = 1.25  # pictures are drawn larger than the page they stand on, for the same reason
@@ -53,7 +53,7 @@ def ocr_page(
             return read_page(page, need, partial(render, drawing), engine)
         except OcrError as error:
             if error.code == OCR_FAILED or tries == 2:
-                return FailedPage(page.number, STAGE_OCR, error.code, error.message, tries)
+                return FailedPage(page.number, ledger.STAGE_OCR, error.code, error.message, tries)
 
 
 def read_page(page: Page, need: OcrNeed, render: Render, engine: OcrEngine) -> OcrResult:

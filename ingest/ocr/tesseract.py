@@ -23,7 +23,7 @@ from ingest.pdf.lines import alnum_count, clean_text
 from research.errors import CtxError, OcrError
 from research.process import kill_with_parent
 from research.records import fractions
-from research.store import KILLED, TIMEOUT
+from research.store import ledger
 from research.text import is_joined_script
 
 _SECONDS_TO_START = 20.0
@@ -131,12 +131,12 @@ class TesseractEngine:
                 out, complaints = _communicate(process, seconds)
             except subprocess.TimeoutExpired as error:
                 _kill(process)
-                raise OcrError(f"tesseract took more than {seconds:g} seconds", code=TIMEOUT) from error
+                raise OcrError(f"tesseract took more than {seconds:g} seconds", code=ledger.TIMEOUT) from error
             except BaseException:
                 _kill(process)
                 raise
         if process.returncode < 0:
-            raise OcrError(f"tesseract was killed by signal {-process.returncode}", code=KILLED)
+            raise OcrError(f"tesseract was killed by signal {-process.returncode}", code=ledger.KILLED)
         if process.returncode != 0:
             raise OcrError(f"tesseract failed: {_last_line(complaints) or f'exit code {process.returncode}'}")
         return out.decode("utf-8", "replace")

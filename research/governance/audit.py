@@ -39,7 +39,7 @@ from research.files import locked, read_private, replace_private, user_config
 from research.governance.access import MemoryAccessAudit, MemoryAccessDecision, Principal
 from research.reports import Check
 from research.settings import Settings
-from research.store import ACCEPTED, ACCESS, RESTART, AuditRow, DriverError, IndexPaths, index_id
+from research.store import DriverError, IndexPaths, governance, index_id
 
 if TYPE_CHECKING:
     from research.store import Catalog, Writer
@@ -114,7 +114,7 @@ class Audit:
     def record(self, decision: MemoryAccessDecision, purpose: str, *, trace_id: str = "") -> MemoryAccessAudit:
         """Add an entry for a decision. Raises CtxError if it cannot be kept (BusyError, a full disk, a folder that may
         only be read): then nothing of it may be released."""
-        return self._append(ACCESS, _kept(decision, purpose, trace_id))
+        return self._append(governance.ACCESS, _kept(decision, purpose, trace_id))
 
     def entries(
         self,
@@ -175,7 +175,7 @@ class Audit:
     def accept(self, by: Principal) -> Verification:
         """Begin the chain anew behind what is there, with an entry that says who knows of what `verify` finds."""
         if self._paths.exists and not self.verify().ok:
-            self._append(ACCEPTED, {"principal": by.name, "tenant": by.tenant})
+            self._append(governance.ACCEPTED, {"principal": by.name, "tenant": by.tenant})
         return self.verify()
 
     @contextmanager
@@ -202,10 +202,10 @@ class Audit:
                     end = _End(max(end.seq, head.last.seq), end.hash)
                 at = self._now().astimezone(UTC)
                 made = []
-                if kind == ACCEPTED:
+                if kind == governance.ACCEPTED:
                     begin = end
                 elif not fits:
-                    made.append(_next_row(end, at, RESTART, {"reason": _OTHER_END if head else _NO_HEAD}))
+                    made.append(_next_row(end, at, governance.RESTART, {"reason": _OTHER_END if head else _NO_HEAD}))
                 made.append(_next_row(_End(made[0].seq, made[0].hash) if made else end, at, kind, data))
                 begin, after = self._remove_old(connection, begin, at), _End(made[-1].seq, made[-1].hash)
                 _write_head(file, _Head(begin, end, after))
@@ -245,7 +245,7 @@ def _write_head(file: Path, head: _Head) -> None:
     replace_private(file, json.dumps({"schema": "ctx.audit-head/2", **head._asdict()}).encode() + b"\n")
 
 
-def _check_chain(chain: Iterable[AuditRow], begin: _End, head: _Head | None = None) -> Verification:
+def _check_chain(chain: Iterable[governance.AuditRow], begin: _End, head: _Head | None = None) -> Verification:
     """Go along the rows that follow `begin`, and note what does not hold; without a head, of the rows alone."""
     last, first, entries = begin, 0, 0
     found: list[AuditProblem] = []
@@ -274,11 +274,11 @@ def _check_chain(chain: Iterable[AuditRow], begin: _End, head: _Head | None = No
     )
 
 
-def _fault(row: AuditRow, last: _End) -> str:
+def _fault(row: governance.AuditRow, last: _End) -> str:
     """Return what is wrong with a row that stands behind another; empty if nothing is."""
     fits = row.hash == _hash_of(row, last.hash)
     gap = row.seq != last.seq + 1
-    if row.kind == RESTART and fits:
+    if row.kind == governance.RESTART and fits:
         missing = f"; entries {last.seq + 1} to {row.seq - 1} are not there" if gap else ""
         return f"here the record went on, because {_data_of(row).get('reason')}{missing}"
     if gap:
@@ -291,7 +291,7 @@ def _genesis(index: str) -> str:
     return sha256(f"ctx.audit {index}".encode()).hexdigest()
 
 
-def _hash_of(row: AuditRow, before: str) -> str:
+def _hash_of(row: governance.AuditRow, before: str) -> str:
     columns = [row.seq, row.at, row.kind, row.tenant, row.principal, row.decision, row.denied, row.entry]
     return sha256(_canonical([columns, before]).encode()).hexdigest()
 
@@ -300,7 +300,7 @@ def _canonical(value: Any) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
 
 
-def _data_of(row: AuditRow) -> dict[str, Any]:
+def _data_of(row: governance.AuditRow) -> dict[str, Any]:
     """Return what an entry holds; nothing of one that was damaged."""
     try:
         found = json.loads(row.entry)
@@ -329,7 +329,7 @@ def check_audit(audit: Callable[[], Audit]) -> list[Check]:
     return guarded("audit", check, CHECK)
 
 
-def _entry_of(row: AuditRow) -> MemoryAccessAudit:
+def _entry_of(row: governance.AuditRow) -> MemoryAccessAudit:
     """Return what a row says; of one that was damaged, what is left of it."""
     data = _data_of(row)
     counts = data.get("counts")
@@ -348,7 +348,7 @@ def _entry_of(row: AuditRow) -> MemoryAccessAudit:
         refs=tuple((str(each[0]), str(each[1])) for each in data.get("refs") or () if len(each) == 2),
         more_refs=_number_of(data.get("more_refs")),
         kind=row.kind,
-        note="" if row.kind == ACCESS else row.entry,
+        note="" if row.kind == governance.ACCESS else row.entry,
         hash=row.hash,
         **{name: str(data.get(name, "")) for name in ("purpose", "action", "policy", "trace_id", "problem")},
     )
@@ -383,13 +383,13 @@ def _kept(decision: MemoryAccessDecision, purpose: str, trace_id: str) -> dict[s
     }
 
 
-def _next_row(before: _End, at: datetime, kind: str, data: dict[str, Any]) -> AuditRow:
+def _next_row(before: _End, at: datetime, kind: str, data: dict[str, Any]) -> governance.AuditRow:
     """Return the row that follows another. What has a column of its own stands there alone."""
     data = dict(data)
     tenant, principal, decision = (_line(str(data.pop(name, ""))) for name in ("tenant", "principal", "decision"))
     denied = int(data.get("counts", {}).get("deny", 0))
     written = at.isoformat(timespec="milliseconds")
-    row = AuditRow(before.seq + 1, written, kind, tenant, principal, decision, denied, "", _canonical(data))
+    row = governance.AuditRow(before.seq + 1, written, kind, tenant, principal, decision, denied, "", _canonical(data))
     return replace(row, hash=_hash_of(row, before.hash))
 
 

@@ -21,12 +21,7 @@ from research.governance.access import Action, MemoryAccessDecision, Principal, 
 from research.governance.labels import resources_of
 from research.models import REDACTED, REFERENCE_ONLY, WITHHELD
 from research.observe import NULL_RECORDER, Recorder, log_failure
-from research.store import (
-    MaskedItem,
-    MaskedMemory,
-    MaskedPage,
-    Seen,
-)
+from research.store import restricted
 
 if TYPE_CHECKING:
     from research.governance.policy import MemoryAccessPolicy
@@ -105,7 +100,7 @@ class PolicyAccess:
         resources = resources_of(reader, refs, who, default=self._settings.default_classification)
         return self.policy.decide(who, resources, action, reader=reader)
 
-    def see(self, reader: Reader, before: Seen | None = None) -> Seen:
+    def see(self, reader: Reader, before: restricted.Seen | None = None) -> restricted.Seen:
         """Look up what there is to see of the whole catalog; or of its memories, with what was seen `before` of the
         rest."""
         from research.governance.redaction import Placeholders
@@ -203,18 +198,18 @@ class _Looking:
 
     def __init__(self, access: PolicyAccess, reader: Reader) -> None:
         self._access, self._reader = access, reader
-        self.seen = Seen(access.tenant)
+        self.seen = restricted.Seen(access.tenant)
         self.denied: list[Ruling] = []
         self.problem = ""
 
-    def look(self) -> Seen:
+    def look(self) -> restricted.Seen:
         self._documents()
         self._items()
         self._memories()
         self._paths()
         return self.seen
 
-    def look_again(self, before: Seen) -> Seen:
+    def look_again(self, before: restricted.Seen) -> restricted.Seen:
         labels = {ref: label for ref, label in before.labels.items() if not ref.startswith("memory:")}
         self.seen = replace(before, memories=set(), masked_memories={}, labels=labels)
         self._memories()
@@ -266,9 +261,9 @@ class _Looking:
             kept = partial(_is_own, _letters(text), paths, page.page, plain)
             path = _SEPARATOR.join(part for part in page.section_path.split(_SEPARATOR) if kept(part))
             parent = page.parent_heading if kept(page.parent_heading) else ""
-            masked = MaskedPage(other, path, parent, picture=ruling.effect == "allow", found=found)
+            masked = restricted.MaskedPage(other, path, parent, picture=ruling.effect == "allow", found=found)
             self.seen.pages.add(page_id)
-            if masked != MaskedPage(None, page.section_path, page.parent_heading, picture=True):
+            if masked != restricted.MaskedPage(None, page.section_path, page.parent_heading, picture=True):
                 self.seen.masked_pages[page_id] = masked
 
     def _masked(self, ruling: Ruling, *texts: str) -> tuple[tuple[str, ...], bool]:
@@ -309,7 +304,7 @@ class _Looking:
                     self.seen.masked_parents["experience", each.parent] = masked
         self.denied += [replace(ruled[ref], effect="deny") for ref in sorted(unseen)]
 
-    def _masked_item(self, item: StoredItem, ruling: Ruling) -> MaskedItem | None:
+    def _masked_item(self, item: StoredItem, ruling: Ruling) -> restricted.MaskedItem | None:
         kind, title, text, metadata = item.kind, item.title, item.text, item.metadata
         names = [name for name, value in metadata.items() if name not in _IDENTITY and _strings(value)]
         strings = [each for name in names for each in _strings(metadata[name])]
@@ -320,11 +315,11 @@ class _Looking:
         masked = {name: _with_strings(metadata[name], left) for name in names}
         if body is not None and (body != text or ruling.text):
             self.seen.labels[ruling.ref] = REDACTED
-            return MaskedItem(kind, safe_title, body, {**metadata, **masked}, found=True)
+            return restricted.MaskedItem(kind, safe_title, body, {**metadata, **masked}, found=True)
         self.seen.labels[ruling.ref] = REFERENCE_ONLY
         empty = {name: masked[name] if name in _NAMES else type(metadata[name])() for name in names}
         shown = "" if kind in _TITLES_ARE_TEXT else safe_title
-        return MaskedItem(kind, shown, WITHHELD, {**metadata, **empty}, found=False)
+        return restricted.MaskedItem(kind, shown, WITHHELD, {**metadata, **empty}, found=False)
 
     def _memories(self) -> None:
         for tenant in self._reader.memories.tenants() if self.seen.tenant is None else [self.seen.tenant]:
@@ -339,7 +334,9 @@ class _Looking:
             for number, memory in self._reader.memories.get(tenant, redacted).items():
                 own = (memory.text, memory.speaker, memory.category)
                 (text, speaker, category), found = self._masked(ruled[f"memory:{memory.id}"], *own)
-                self.seen.masked_memories[tenant, number] = MaskedMemory(text, speaker, category, found=found)
+                self.seen.masked_memories[tenant, number] = restricted.MaskedMemory(
+                    text, speaker, category, found=found
+                )
 
     def _paths(self) -> None:
         ruled = self._ruled(self._reader.governance.file_refs())

@@ -28,20 +28,8 @@ from typing import TYPE_CHECKING
 
 from research.errors import NothingFoundError, UsageError
 from research.governance.access import CLASSIFICATIONS, UNKNOWN, Principal, Resource
-from research.store import (
-    KINDS as ITEM_KINDS,
-)
-from research.store import (
-    NAMES,
-    PATH,
-    TAG,
-    GovernedDocument,
-    Label,
-    fold,
-    is_tag,
-    matcher,
-    shown,
-)
+from research.store import KINDS as ITEM_KINDS
+from research.store import NAMES, PATH, TAG, Label, fold, governance, is_tag, matcher, shown
 
 if TYPE_CHECKING:
     from research.store import Catalog, Reader
@@ -188,7 +176,7 @@ def _page(rest: str) -> tuple[str, int]:
     return key, int(number) if plain else 0
 
 
-def _document_targets(document: GovernedDocument, page: int) -> tuple[str, ...]:
+def _document_targets(document: governance.GovernedDocument, page: int) -> tuple[str, ...]:
     whole = tuple(f"document:{each}" for each in document.ids)
     return (*(f"page:{each}#{page}" for each in document.ids), *whole) if page else whole
 

@@ -16,7 +16,7 @@ from research.context import outline_of
 from research.graph.references import Reference, references_in, targets_of
 from research.records import DocumentInfo
 from research.search import version_of
-from research.store import CALLS, IMPORTS, PageText
+from research.store import PageText, graph
 
 _MOST_SECTIONS = 2000
 _MOST_MENTIONS = 500  # of a document: a list of all files there are is no reference to each
@@ -211,10 +211,10 @@ def file_names(root: str, file_path: str) -> list[int]:
 def piece_mentions(root: str, metadata: Mapping[str, Any]) -> list[tuple[int, int]]:
     """(kind, name) of what a piece calls and imports."""
     calls = [str(name) for name in metadata.get("calls") or ()]
-    found = [(CALLS, digest("code", f"{root}\0{name}")) for name in calls if name not in _BUILT_IN]
+    found = [(graph.CALLS, digest("code", f"{root}\0{name}")) for name in calls if name not in _BUILT_IN]
     own = str(metadata.get("file_path") or "")
     for statement in metadata.get("imports") or ():
-        found += [(IMPORTS, digest("module", f"{root}\0{name}")) for name in imported(str(statement), own)]
+        found += [(graph.IMPORTS, digest("module", f"{root}\0{name}")) for name in imported(str(statement), own)]
     return list(dict.fromkeys(found))
 
 

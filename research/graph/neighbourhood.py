@@ -18,16 +18,7 @@ from research.graph.extraction import reference_name
 from research.graph.references import MOST_LETTERS, references_in
 from research.models import Ref
 from research.records import DocumentInfo
-from research.store import (
-    EDGE_KINDS,
-    KIND_NAMES,
-    MOST_SEEDS,
-    Reader,
-    StoredEdge,
-    StoredNode,
-    analyze,
-    edges_a_node,
-)
+from research.store import Reader, analyze, graph
 from research.text import phrase
 
 T = TypeVar("T", int, str)
@@ -125,13 +116,13 @@ def find_neighbourhood(
     if not 1 <= limit <= MOST_NODES:
         raise UsageError(f"the limit must be from 1 to {MOST_NODES}, not {limit}")
     wanted = list(dict.fromkeys(refs))
-    seeds = resolve(reader, wanted[: 10 * MOST_SEEDS], tenant)
-    unknown = [ref for ref in wanted[: 10 * MOST_SEEDS] if ref not in seeds]
-    begun = sorted(set(seeds.values()))[:MOST_SEEDS]
-    cut = len(wanted) > 10 * MOST_SEEDS or len(set(seeds.values())) > MOST_SEEDS
+    seeds = resolve(reader, wanted[: 10 * graph.MOST_SEEDS], tenant)
+    unknown = [ref for ref in wanted[: 10 * graph.MOST_SEEDS] if ref not in seeds]
+    begun = sorted(set(seeds.values()))[: graph.MOST_SEEDS]
+    cut = len(wanted) > 10 * graph.MOST_SEEDS or len(set(seeds.values())) > graph.MOST_SEEDS
     if not begun:
         return Neighbourhood(unknown=unknown, cut=cut)
-    fan_out, most = edges_a_node(len(begun), hops, limit), min(MOST_NODES, _WIDER * limit)
+    fan_out, most = graph.edges_a_node(len(begun), hops, limit), min(MOST_NODES, _WIDER * limit)
     found = reader.graph.walk(begun, hops=hops, kinds=numbers, fan_out=fan_out, most=most + 1, tenant=tenant)
     cut = cut or len(found) > most
     there = _present(reader, found[:most], tenant)
@@ -145,7 +136,7 @@ def find_neighbourhood(
     called: dict[tuple[str, str, str], set[int]] = {}
     for edge in edges:
         if edge.source in names and edge.target in names:
-            key = (names[edge.source], KIND_NAMES[edge.kind], names[edge.target])
+            key = (names[edge.source], graph.KIND_NAMES[edge.kind], names[edge.target])
             called.setdefault(key, set()).update({edge.name} - {0})
     told = [Edge(*key, frozenset(found)) for key, found in called.items()]
     return Neighbourhood(list(kept.values()), told, unknown, cut or len(nodes) > limit)
@@ -166,27 +157,27 @@ def resolve(reader: Reader, refs: Sequence[str], tenant: str = "") -> dict[str, 
 
 def _kind_numbers(kinds: Sequence[str] | None) -> list[int]:
     if kinds is None:
-        return sorted(EDGE_KINDS.values())
-    strange = [kind for kind in kinds if kind not in EDGE_KINDS]
+        return sorted(graph.EDGE_KINDS.values())
+    strange = [kind for kind in kinds if kind not in graph.EDGE_KINDS]
     if strange or not kinds:
         raise UsageError(
             f"{strange[0]!r} is no kind of edges" if strange else "no kind of edges was named",
-            hint=f"known: {', '.join(EDGE_KINDS)}",
+            hint=f"known: {', '.join(graph.EDGE_KINDS)}",
         )
-    return sorted({EDGE_KINDS[kind] for kind in kinds})
+    return sorted({graph.EDGE_KINDS[kind] for kind in kinds})
 
 
-def _present(reader: Reader, nodes: Sequence[StoredNode], tenant: str) -> list[StoredNode]:
+def _present(reader: Reader, nodes: Sequence[graph.StoredNode], tenant: str) -> list[graph.StoredNode]:
     """Without memories whose time is over."""
     memories = [node.ref for node in nodes if node.ref.startswith("memory:")]
     gone = reader.graph.gone_memories(tenant, memories, datetime.now(UTC).isoformat()) if memories else set()
     return [node for node in nodes if node.ref not in gone]
 
 
-def _nearest(nodes: Sequence[StoredNode], edges: Sequence[StoredEdge]) -> list[Node]:
+def _nearest(nodes: Sequence[graph.StoredNode], edges: Sequence[graph.StoredEdge]) -> list[Node]:
     """Return all of them, the nearest first: by the best way over these edges."""
     near = spread(
-        ((each.source, each.target, WEIGHTS[KIND_NAMES[each.kind]]) for each in edges),
+        ((each.source, each.target, WEIGHTS[graph.KIND_NAMES[each.kind]]) for each in edges),
         {node.node_no: 1.0 for node in nodes if node.hop == 0},
     )
     least = min(WEIGHTS.values())

@@ -26,20 +26,7 @@ from research.graph.extraction import (
     title_words,
 )
 from research.records import DocumentInfo
-from research.store import (
-    CHANGES,
-    CITES,
-    CONTAINS,
-    REFERS,
-    SUPPORTS,
-    TOLD_IN,
-    Catalog,
-    GraphedItem,
-    GraphedMemory,
-    NewNode,
-    Reader,
-    Writer,
-)
+from research.store import Catalog, Reader, Writer, graph
 
 RULES = 2
 """To be raised whenever the same text would give other edges: all documents and items are then read again."""
@@ -133,24 +120,26 @@ def _pages_with_title(reader: Reader, info: DocumentInfo) -> list[str]:
 def _write_document(connection: Writer, read: _Read) -> None:
     doc_id, made, num_pages = read.info.doc_id, read.made, read.num_pages
     connection.graph.drop_document(doc_id)
-    document = NewNode(f"document:{doc_id}", doc_id=doc_id)
-    sections = [NewNode(f"section:{doc_id}#{each.number}", each.heading, doc_id=doc_id) for each in made.sections]
-    pages = [NewNode(f"page:{doc_id}#{page}", doc_id=doc_id) for page in range(1, num_pages + 1)]
+    document = graph.NewNode(f"document:{doc_id}", doc_id=doc_id)
+    sections = [graph.NewNode(f"section:{doc_id}#{each.number}", each.heading, doc_id=doc_id) for each in made.sections]
+    pages = [graph.NewNode(f"page:{doc_id}#{page}", doc_id=doc_id) for page in range(1, num_pages + 1)]
     numbers = connection.graph.put_nodes([document, *sections, *pages])
     own = numbers[document.ref]
     section = {0: own} | {each.number: numbers[f"section:{doc_id}#{each.number}"] for each in made.sections}
     page = {number: numbers[f"page:{doc_id}#{number}"] for number in range(1, num_pages + 1)}
     connection.graph.put_edges(
         [
-            *((section[each.above], CONTAINS, section[each.number]) for each in made.sections),
-            *((section[number], CONTAINS, page[at]) for number, at in made.pages_of),
+            *((section[each.above], graph.CONTAINS, section[each.number]) for each in made.sections),
+            *((section[number], graph.CONTAINS, page[at]) for number, at in made.pages_of),
         ],
     )
-    refers = [(page[one], REFERS, page[other], name) for one, other, name in made.refers]
+    refers = [(page[one], graph.REFERS, page[other], name) for one, other, name in made.refers]
     connection.graph.put_named_edges(refers)
     connection.graph.put_names({own: [*made.names, *made.families]})
-    cited = {page[at]: [(CITES, name) for name in names] for at, names in made.mentions.items()}
-    cited[own] = [(CITES, name) for name in dict.fromkeys(name for names in made.mentions.values() for name in names)]
+    cited = {page[at]: [(graph.CITES, name) for name in names] for at, names in made.mentions.items()}
+    cited[own] = [
+        (graph.CITES, name) for name in dict.fromkeys(name for names in made.mentions.values() for name in names)
+    ]
     connection.graph.put_mentions(cited)
     _mention_title(connection, read.info, read.mentioning)
     for family in made.families:
@@ -163,7 +152,7 @@ def _mention_title(connection: Writer, info: DocumentInfo, refs: Sequence[str]) 
     name = digest("title", " ".join(title_words(info.title)))
     documents = [f"document:{ref.removeprefix('page:').partition('#')[0]}" for ref in refs]
     nodes = connection.graph.find([*refs, *documents], "")
-    connection.graph.add_mentions({node: [(CITES, name)] for node in nodes.values()})
+    connection.graph.add_mentions({node: [(graph.CITES, name)] for node in nodes.values()})
 
 
 def _items(catalog: Catalog, ends: float | None, done: GraphUpdate) -> bool:
@@ -206,15 +195,19 @@ def _some_memories(catalog: Catalog, tenant: str, seq: int, done: GraphUpdate) -
     return last if len(told) == _MEMORIES else None
 
 
-def _write_memories(connection: Writer, tenant: str, told: Sequence[GraphedMemory]) -> None:
+def _write_memories(connection: Writer, tenant: str, told: Sequence[graph.GraphedMemory]) -> None:
     numbers = connection.graph.put_nodes(
         [
-            *(NewNode(f"memory:{each.id}", tenant=tenant, memory_no=each.memory_no) for each in told),
-            *(NewNode(f"session:{each.session}", tenant=tenant) for each in told if each.session),
+            *(graph.NewNode(f"memory:{each.id}", tenant=tenant, memory_no=each.memory_no) for each in told),
+            *(graph.NewNode(f"session:{each.session}", tenant=tenant) for each in told if each.session),
         ],
     )
     connection.graph.put_edges(
-        [(numbers[f"memory:{each.id}"], TOLD_IN, numbers[f"session:{each.session}"]) for each in told if each.session],
+        [
+            (numbers[f"memory:{each.id}"], graph.TOLD_IN, numbers[f"session:{each.session}"])
+            for each in told
+            if each.session
+        ],
     )
 
 
@@ -222,9 +215,9 @@ def _is_over(ends: float | None) -> bool:
     return ends is not None and time.monotonic() >= ends
 
 
-def _write_items(connection: Writer, items: Sequence[GraphedItem]) -> None:
+def _write_items(connection: Writer, items: Sequence[graph.GraphedItem]) -> None:
     """Those that are still there: their rows may have gone since they were read."""
-    by_kind: dict[str, list[GraphedItem]] = {}
+    by_kind: dict[str, list[graph.GraphedItem]] = {}
     for item in items:
         by_kind.setdefault(item.kind, []).append(item)
     there = {item.item_no for item in connection.graph.items_after(items[0].seq - 1, len(items))}
@@ -234,17 +227,17 @@ def _write_items(connection: Writer, items: Sequence[GraphedItem]) -> None:
             write(connection, some)
 
 
-def _write_code(connection: Writer, items: Sequence[GraphedItem]) -> None:
+def _write_code(connection: Writer, items: Sequence[graph.GraphedItem]) -> None:
     parents = connection.graph.parents_metadata("code", [item.parent for item in items])
     roots = {parent: str(told.get("root") or "") for parent, told in parents.items()}
     numbers = connection.graph.put_nodes(
         [
-            *(NewNode(f"file:{item.parent}") for item in items),
-            *(NewNode(f"code:{item.key}", item_no=item.item_no) for item in items),
+            *(graph.NewNode(f"file:{item.parent}") for item in items),
+            *(graph.NewNode(f"code:{item.key}", item_no=item.item_no) for item in items),
         ],
     )
     connection.graph.put_edges(
-        [(numbers[f"file:{item.parent}"], CONTAINS, numbers[f"code:{item.key}"]) for item in items],
+        [(numbers[f"file:{item.parent}"], graph.CONTAINS, numbers[f"code:{item.key}"]) for item in items],
     )
     names = {numbers[f"code:{each.key}"]: piece_names(roots.get(each.parent, ""), each.metadata) for each in items}
     for item in items:
@@ -257,7 +250,7 @@ def _write_code(connection: Writer, items: Sequence[GraphedItem]) -> None:
     connection.graph.put_mentions(mentions)
 
 
-def _write_commits(connection: Writer, items: Sequence[GraphedItem]) -> None:
+def _write_commits(connection: Writer, items: Sequence[graph.GraphedItem]) -> None:
     edges: list[tuple[str, str]] = []
     for item in items:
         files = [str(each) for each in item.metadata.get("files_changed") or ()]
@@ -266,12 +259,12 @@ def _write_commits(connection: Writer, items: Sequence[GraphedItem]) -> None:
             edges += [(f"commit:{item.key}", f"file:{root}/{file}") for file in files]
     numbers = connection.graph.put_nodes(
         [
-            *(NewNode(f"commit:{item.key}", item_no=item.item_no) for item in items),
-            *(NewNode(file) for _, file in edges),
+            *(graph.NewNode(f"commit:{item.key}", item_no=item.item_no) for item in items),
+            *(graph.NewNode(file) for _, file in edges),
         ],
     )
-    connection.graph.drop_edges_from([numbers[f"commit:{item.key}"] for item in items], CHANGES)
-    connection.graph.put_edges([(numbers[commit], CHANGES, numbers[file]) for commit, file in edges])
+    connection.graph.drop_edges_from([numbers[f"commit:{item.key}"] for item in items], graph.CHANGES)
+    connection.graph.put_edges([(numbers[commit], graph.CHANGES, numbers[file]) for commit, file in edges])
 
 
 def _tree_of(repository: str) -> str:
@@ -280,27 +273,27 @@ def _tree_of(repository: str) -> str:
     return str(path.parent) if path.name == ".git" else str(path)
 
 
-def _write_experiences(connection: Writer, items: Sequence[GraphedItem]) -> None:
+def _write_experiences(connection: Writer, items: Sequence[graph.GraphedItem]) -> None:
     first = connection.graph.first_items("experience", [item.parent for item in items])
-    connection.graph.put_nodes([NewNode(f"experience:{id}", item_no=number) for id, number in first.items()])
+    connection.graph.put_nodes([graph.NewNode(f"experience:{id}", item_no=number) for id, number in first.items()])
 
 
-def _write_values(connection: Writer, items: Sequence[GraphedItem]) -> None:
+def _write_values(connection: Writer, items: Sequence[graph.GraphedItem]) -> None:
     members = {item.key: [str(each) for each in item.metadata.get("members") or ()] for item in items}
     first = connection.graph.first_items("experience", [id for ids in members.values() for id in ids])
     numbers = connection.graph.put_nodes(
         [
-            *(NewNode(f"value:{item.key}", item_no=item.item_no) for item in items),
-            *(NewNode(f"experience:{id}", item_no=number) for id, number in first.items()),
+            *(graph.NewNode(f"value:{item.key}", item_no=item.item_no) for item in items),
+            *(graph.NewNode(f"experience:{id}", item_no=number) for id, number in first.items()),
         ],
     )
     for key, ids in members.items():
         value = numbers[f"value:{key}"]
-        connection.graph.drop_edges_to(value, SUPPORTS)
-        connection.graph.put_edges([(numbers[f"experience:{id}"], SUPPORTS, value) for id in ids if id in first])
+        connection.graph.drop_edges_to(value, graph.SUPPORTS)
+        connection.graph.put_edges([(numbers[f"experience:{id}"], graph.SUPPORTS, value) for id in ids if id in first])
 
 
-_KINDS: dict[str, Callable[[Writer, Sequence[GraphedItem]], None]] = {
+_KINDS: dict[str, Callable[[Writer, Sequence[graph.GraphedItem]], None]] = {
     "code": _write_code,
     "commit": _write_commits,
     "experience": _write_experiences,

@@ -246,9 +246,9 @@ class Restricted(Rooms):
         whole = self._whole.catalog
         with self._opening:
             if self._catalog is None:
-                from research.store import RestrictedCatalog
+                from research.store import restricted
 
-                self._catalog = RestrictedCatalog(
+                self._catalog = restricted.RestrictedCatalog(
                     whole, self.access.see, lambda: self.access.revision, self.access.tenant
                 )
             return self._catalog

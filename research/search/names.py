@@ -21,12 +21,7 @@ from typing import TYPE_CHECKING
 from research.models import Question, Rewrite
 from research.search.legs import Ranked, Reranking
 from research.search.rewriters import LEAST_LETTERS
-from research.store import (
-    FrontPage,
-    Reader,
-    analyze,
-    normalize,
-)
+from research.store import Reader, analyze, lookups, normalize
 
 if TYPE_CHECKING:
     from research.search.document_parts import PartQuestion
@@ -331,7 +326,7 @@ def _on_first_pages(reader: Reader, names: Names, doc_ids: Sequence[str]) -> dic
     }
 
 
-def _opening(pages: Sequence[FrontPage]) -> list[FrontPage]:
+def _opening(pages: Sequence[lookups.FrontPage]) -> list[lookups.FrontPage]:
     covers = list(takewhile(lambda page: not page.has_text, pages))
     return [*covers, *pages[len(covers) : len(covers) + 1]]
 

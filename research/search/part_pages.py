@@ -8,15 +8,7 @@ from itertools import islice
 
 from research.models import FoundPart
 from research.search.document_parts import IN_FRONT, PARTS, SUMMARY, AskedPart, PartQuestion, names
-from research.store import (
-    FrontPage,
-    Heading,
-    Reader,
-    analyze,
-    count_entries,
-    count_years,
-    normalize,
-)
+from research.store import Reader, analyze, lookups, normalize
 
 # How far a part is followed.
 _MOST_PAGES = 30
@@ -88,7 +80,7 @@ def _pages_of(reader: Reader, doc_id: str, part: AskedPart, others: Collection[s
     return {page_id: FoundPart(part.kind, "" if at else heading.title) for at, page_id in enumerate(pages)}
 
 
-def _place_of(reader: Reader, doc_id: str, part: AskedPart, fronts: Sequence[FrontPage]) -> list[int]:
+def _place_of(reader: Reader, doc_id: str, part: AskedPart, fronts: Sequence[lookups.FrontPage]) -> list[int]:
     """What is found by its number, or by where it stands."""
     if part.kind == "section":
         return _section(reader, doc_id, part.number)
@@ -99,7 +91,7 @@ def _place_of(reader: Reader, doc_id: str, part: AskedPart, fronts: Sequence[Fro
 
 
 def _overview(
-    reader: Reader, doc_id: str, heading: Heading | None, fronts: Sequence[FrontPage]
+    reader: Reader, doc_id: str, heading: lookups.Heading | None, fronts: Sequence[lookups.FrontPage]
 ) -> dict[int, FoundPart | None]:
     """The pages that sum a document up: under such a heading, or else the beginnings of its sections. The first page
     goes with them."""
@@ -120,10 +112,10 @@ def _overview(
     return found
 
 
-def _top_sections(reader: Reader, doc_id: str, covers: Collection[int]) -> list[Heading]:
+def _top_sections(reader: Reader, doc_id: str, covers: Collection[int]) -> list[lookups.Heading]:
     """The first headings of the highest levels that have some, each where it comes first."""
     aside = {name for kind in _ASIDE for tier in PARTS[kind].headings for name in names(tier)}
-    every: dict[str, Heading] = {}
+    every: dict[str, lookups.Heading] = {}
     for heading in reader.lookups.all_headings(doc_id):
         if heading.level <= 6 and heading.title not in aside:
             every.setdefault(heading.title, heading)
@@ -135,7 +127,7 @@ def _top_sections(reader: Reader, doc_id: str, covers: Collection[int]) -> list[
     return []
 
 
-def _title_page(reader: Reader, fronts: Sequence[FrontPage], kind: str) -> list[int]:
+def _title_page(reader: Reader, fronts: Sequence[lookups.FrontPage], kind: str) -> list[int]:
     """The first page, or one after a cover that lacks what is asked for."""
     if not fronts:
         return []
@@ -144,12 +136,12 @@ def _title_page(reader: Reader, fronts: Sequence[FrontPage], kind: str) -> list[
     if kind == "title" or first.has_text:
         return pages[:1]
     for page_id, _, text in reader.lookups.following_pages(first.page_id, len(fronts) - 1):
-        if _MADE_BY.search(text) if kind == "authors" else count_years(text):
+        if _MADE_BY.search(text) if kind == "authors" else lookups.count_years(text):
             return list(dict.fromkeys([page_id, *pages[:1]]))
     return pages[:1]
 
 
-def _heading_of(reader: Reader, doc_id: str, asked: AskedPart, others: Collection[str]) -> Heading | None:
+def _heading_of(reader: Reader, doc_id: str, asked: AskedPart, others: Collection[str]) -> lookups.Heading | None:
     """The heading of such a part: one that reads as it was asked for, with `others` of the question's words or without,
     or else one that has its name alone, stands highest, and comes first (or last)."""
     part = PARTS[asked.kind]
@@ -175,15 +167,15 @@ def _heading_of(reader: Reader, doc_id: str, asked: AskedPart, others: Collectio
     return None
 
 
-def _is_called(heading: Heading, wanted: Iterable[str], others: Collection[str]) -> bool:
+def _is_called(heading: lookups.Heading, wanted: Iterable[str], others: Collection[str]) -> bool:
     """Whether the question has every word of the heading: "the concept index", where there are several."""
     words = set(analyze(heading.title)) - {stem for name in wanted for stem in analyze(name)}
     return bool(words) and words <= set(others)
 
 
-def _first_of_run(heading: Heading, fitting: Sequence[Heading]) -> Heading:
+def _first_of_run(heading: lookups.Heading, fitting: Sequence[lookups.Heading]) -> lookups.Heading:
     """Where the pages begin that have such a heading one after the other: it may run along the top of each."""
-    by_page: dict[int, Heading] = {}
+    by_page: dict[int, lookups.Heading] = {}
     for each in fitting:
         if each.level <= 6:
             by_page.setdefault(each.page, each)
@@ -192,13 +184,13 @@ def _first_of_run(heading: Heading, fitting: Sequence[Heading]) -> Heading:
     return heading
 
 
-def _sums_up(heading: Heading) -> bool:
+def _sums_up(heading: lookups.Heading) -> bool:
     """Whether a heading deep inside a document says by itself that what follows sums it up."""
     front = _fit(heading, names(IN_FRONT), begins=True)
     return not front and max(_fit(heading, names(tier), begins=True) for tier in SUMMARY) == _ALONE
 
 
-def _fit(heading: Heading, wanted: Iterable[str], *, begins: bool) -> int:
+def _fit(heading: lookups.Heading, wanted: Iterable[str], *, begins: bool) -> int:
     """_ALONE: the name alone; 2: a heading that begins with it or has it in it; 1: what may be a heading; 0: no."""
     words = heading.title.replace("/", " ").replace("’", "'").split()
     title = " ".join(words)
@@ -220,7 +212,7 @@ def _has(title: str, name: str, *, begins: bool) -> bool:
     return not begins and f" {name} " in f" {title} "
 
 
-def _listing_pages(reader: Reader, headings: Sequence[Heading]) -> set[int]:
+def _listing_pages(reader: Reader, headings: Sequence[lookups.Heading]) -> set[int]:
     """Those of the headings' pages that only list them."""
     listing = set()
     for page_id in dict.fromkeys(heading.page_id for heading in headings):
@@ -231,18 +223,18 @@ def _listing_pages(reader: Reader, headings: Sequence[Heading]) -> set[int]:
 
 
 def _lists_sections(text: str) -> bool:
-    entries, lines = count_entries(text)
+    entries, lines = lookups.count_entries(text)
     return entries >= _ENTRIES and entries >= _ENTRY_SHARE * lines
 
 
-def _with_following(reader: Reader, heading: Heading, kind: str) -> Iterator[int]:
+def _with_following(reader: Reader, heading: lookups.Heading, kind: str) -> Iterator[int]:
     """The page of the heading, and those after it that still belong to the part."""
     pages = reader.lookups.following_pages(heading.page_id, _MOST_PAGES)
     yield heading.page_id
     wanted = [name for tier in PARTS[kind].headings for name in names(tier)] if kind in PARTS else []
     for page_id, path, text in pages[1:]:
         if kind == "references":
-            more = count_years(text) >= _YEARS
+            more = lookups.count_years(text) >= _YEARS
         elif kind == "contents":
             more = _lists_sections(text)
         else:
@@ -256,7 +248,7 @@ def _is_in(path: str, name: str) -> bool:
     return any(step.strip(" .0123456789") == name for step in normalize(path).split(" > "))
 
 
-def _contents(reader: Reader, fronts: Sequence[FrontPage]) -> list[int]:
+def _contents(reader: Reader, fronts: Sequence[lookups.FrontPage]) -> list[int]:
     """The first of the pages at the beginning that lists sections, where none says so."""
     pages = reader.lookups.following_pages(fronts[0].page_id, _IN_FRONT) if fronts else []
     return [page_id for page_id, _, text in pages if _lists_sections(text)][:1]
@@ -276,7 +268,7 @@ def _appendix(reader: Reader, doc_id: str, number: str) -> list[int]:
     return _best_numbered(reader, named) or _best_numbered(reader, [h for h in every if h.number == number])
 
 
-def _best_numbered(reader: Reader, headings: Sequence[Heading]) -> list[int]:
+def _best_numbered(reader: Reader, headings: Sequence[lookups.Heading]) -> list[int]:
     """The page of the highest of these headings, the first of equals; pages that only list sections do not count."""
     listing = _listing_pages(reader, headings)
     real = [heading for heading in headings if heading.page_id not in listing]

@@ -33,7 +33,7 @@ from research.service.problems import Problem, only_for_owner, refused
 from research.service.questions import EVENTS, STREAM_HEADERS, event
 from research.service.schemas import Body, Name, ProblemDocument, Routes, answer, json_response
 from research.service.service import Limits
-from research.store import Catalog, Incoming, IndexPaths, Upload, files
+from research.store import Catalog, IndexPaths, files
 
 if TYPE_CHECKING:
     from research.service.jobs import JobRunner
@@ -87,7 +87,7 @@ class Uploads:
         self._jobs = jobs
         self._limits = limits or Limits()
 
-    async def receive(self, request: Request) -> list[Upload]:
+    async def receive(self, request: Request) -> list[files.Upload]:
         """Take the files of a request, all of them or none. Raises ProblemError, and then nothing is left."""
         try:
             async with request.form(max_files=self._limits.upload_files, max_fields=_OTHER_FIELDS) as form:
@@ -101,7 +101,7 @@ class Uploads:
         except OSError as error:
             raise _trouble(error) from error
 
-    def _keep(self, sent: Sequence[UploadFile]) -> list[Upload]:
+    def _keep(self, sent: Sequence[UploadFile]) -> list[files.Upload]:
         """Write files into the index, where they are uploads from here on, all or none."""
         if not sent:
             hint = "send PDFs as parts of the name `files`"
@@ -110,11 +110,11 @@ class Uploads:
             if _SIGN not in each.file.read(_HEAD):
                 why = f"{safe_name(each.filename or '')} does not begin like one"
                 raise refused(Problem(415, "A file is no PDF", why, "ctx reads PDFs; nothing was taken"))
-        kept: list[Upload] = []
+        kept: list[files.Upload] = []
         try:
             for each in sent:
                 each.file.seek(0)
-                incoming = Incoming(self._paths, safe_name(each.filename or ""))
+                incoming = files.Incoming(self._paths, safe_name(each.filename or ""))
                 try:
                     while piece := each.file.read(_PIECE):
                         incoming.write(piece)
@@ -127,7 +127,7 @@ class Uploads:
             raise
         return kept
 
-    def _discard(self, kept: Sequence[Upload]) -> None:
+    def _discard(self, kept: Sequence[files.Upload]) -> None:
         """Take uploads back that nobody was told of. What was there before, or is in a job, stays."""
         for upload in kept:
             with self._jobs.unread(upload.doc_id) as unread:
@@ -141,7 +141,7 @@ class Uploads:
         hint = "send PDFs as multipart/form-data, in parts of the name `files`"
         return refused(Problem(400, "The upload cannot be read", f"the body is no multipart form: {why}", hint))
 
-    def submit(self, received: Sequence[Upload]) -> Job:
+    def submit(self, received: Sequence[files.Upload]) -> Job:
         """Submit a job for what was received. If there is none to be had, nothing is left of it."""
         chosen = list({upload.doc_id: upload for upload in received}.values())
         job = Job(
@@ -166,7 +166,7 @@ class Uploads:
             return []
         return [self.submit([upload]) for upload in waiting]
 
-    def _end(self, chosen: Sequence[Upload], job: Job, state: State) -> None:
+    def _end(self, chosen: Sequence[files.Upload], job: Job, state: State) -> None:
         """What was read no longer waits. What nobody can read is gone, and so is what a cancelled job had not come to;
         what failed otherwise is marked. After any other end the rest waits for the next start."""
         for upload in chosen:
@@ -181,7 +181,7 @@ class Uploads:
             elif outcome["code"] not in _NOT_ITS_FAULT:
                 files.fail(upload, outcome["code"], outcome["reason"])
 
-    def _forget(self, upload: Upload, job: Job) -> None:
+    def _forget(self, upload: files.Upload, job: Job) -> None:
         with self._jobs.unread(upload.doc_id, besides=job) as unread:
             if not unread:  # it was sent twice, and the other job looks after it
                 return
@@ -190,7 +190,7 @@ class Uploads:
             else:
                 files.remove(self._paths, upload.doc_id)
 
-    def _is_known(self, upload: Upload) -> bool:
+    def _is_known(self, upload: files.Upload) -> bool:
         try:
             with Catalog(self._paths) as catalog:
                 return catalog.documents.get(upload.doc_id) is not None

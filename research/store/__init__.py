@@ -7,56 +7,20 @@ from typing import TYPE_CHECKING
 from research.lazy import exports
 
 if TYPE_CHECKING:
-    from research.store import files, generations, memory_writes
+    from research.store import files, generations, governance, graph, ledger, lookups, memory_writes, restricted
     from research.store.analyzer import SIGNS, STOP_WORDS, analyze, analyze_name, letters, normalize, stem
     from research.store.archive import backup
     from research.store.catalog import Catalog
     from research.store.chroma import open_client
     from research.store.doctor import check_index, check_sqlite, guarded, reindex, repair
     from research.store.documents import FileStamp, ocr_error
-    from research.store.files import Incoming, Upload
     from research.store.fulltext import update_if_outdated
     from research.store.generations import VISUAL
-    from research.store.governance import ACCEPTED, ACCESS, RESTART, AuditRow, GovernedDocument
-    from research.store.graph import (
-        CALLS,
-        CHANGES,
-        CITES,
-        CONTAINS,
-        EDGE_KINDS,
-        IMPORTS,
-        KIND_NAMES,
-        MOST_SEEDS,
-        REFERS,
-        SUPPORTS,
-        TOLD_IN,
-        GraphedItem,
-        GraphedMemory,
-        NewNode,
-        StoredEdge,
-        StoredNode,
-        edges_a_node,
-    )
+    from research.store.graph import CALLS, CONTAINS, EDGE_KINDS, REFERS, TOLD_IN, NewNode
     from research.store.holdings import file_of, found_at, plan_removal, remove, status_of
     from research.store.item_writes import LEAST_MEMBERS, ParentItems, Written
     from research.store.items import KINDS, PART, ItemParent, KindState, NewItem, Scalar, StoredItem, fitting_parts
     from research.store.labels import NAMES, PATH, TAG, Label, is_tag
-    from research.store.ledger import (
-        CRASHED,
-        INTERNAL,
-        KILLED,
-        STAGE_IMAGES,
-        STAGE_OCR,
-        STAGE_READ,
-        STAGE_VECTORS,
-        STAGE_VISUAL,
-        TIMEOUT,
-        WHOLE,
-        FailedFile,
-        add_tries,
-        waits,
-    )
-    from research.store.lookups import FrontPage, Heading, count_entries, count_years
     from research.store.memories import SearchedRow, TenantState, spoken_text, words_of
     from research.store.memory_writes import Told
     from research.store.names import Scope, ambiguous, fold, is_pattern, matcher, page_of_ref, shown, stored_text
@@ -77,37 +41,26 @@ if TYPE_CHECKING:
     from research.store.publish import publish_in_subprocess
     from research.store.reader import DriverError, Reader, Writer
     from research.store.restoring import restore
-    from research.store.restricted import MaskedItem, MaskedMemory, MaskedPage, RestrictedCatalog, Seen
     from research.store.vectors import OFF, REGIONS, ComparedChunk, PageBlobs, PageImage, cosines, visual_kind
     from research.store.words import ByWord, Floors, Term, WordWeights, asked_words
 else:
     __getattr__, __dir__, __all__ = exports(
         __name__,
         {
-            "": "files generations memory_writes",
+            "": "files generations governance graph ledger lookups memory_writes restricted",
             "analyzer": "SIGNS STOP_WORDS analyze analyze_name letters normalize stem",
             "archive": "backup",
             "catalog": "Catalog",
             "chroma": "open_client",
             "doctor": "check_index check_sqlite guarded reindex repair",
             "documents": "FileStamp ocr_error",
-            "files": "Incoming Upload",
             "fulltext": "update_if_outdated",
             "generations": "VISUAL",
-            "governance": "ACCEPTED ACCESS AuditRow GovernedDocument RESTART",
-            "graph": (
-                "CALLS CHANGES CITES CONTAINS EDGE_KINDS GraphedItem GraphedMemory IMPORTS KIND_NAMES MOST_SEEDS "
-                "NewNode REFERS SUPPORTS StoredEdge StoredNode TOLD_IN edges_a_node"
-            ),
+            "graph": "CALLS CONTAINS EDGE_KINDS NewNode REFERS TOLD_IN",
             "holdings": "file_of found_at plan_removal remove status_of",
             "item_writes": "LEAST_MEMBERS ParentItems Written",
             "items": "ItemParent KINDS KindState NewItem PART Scalar StoredItem fitting_parts",
             "labels": "Label NAMES PATH TAG is_tag",
-            "ledger": (
-                "CRASHED FailedFile INTERNAL KILLED STAGE_IMAGES STAGE_OCR STAGE_READ STAGE_VECTORS STAGE_VISUAL "
-                "TIMEOUT WHOLE add_tries waits"
-            ),
-            "lookups": "FrontPage Heading count_entries count_years",
             "memories": "SearchedRow TenantState spoken_text words_of",
             "memory_writes": "Told",
             "names": "Scope ambiguous fold is_pattern matcher page_of_ref shown stored_text",
@@ -120,7 +73,6 @@ else:
             "publish": "publish_in_subprocess",
             "reader": "DriverError Reader Writer",
             "restoring": "restore",
-            "restricted": "MaskedItem MaskedMemory MaskedPage RestrictedCatalog Seen",
             "vectors": "ComparedChunk OFF PageBlobs PageImage REGIONS cosines visual_kind",
             "words": "ByWord Floors Term WordWeights asked_words",
         },

@@ -17,7 +17,7 @@ from research.evaluation.questions import Gold, document_key
 from research.graph import find_neighbourhood, neighbour_scores, references_said, seeds_of
 from research.index import Index
 from research.settings import Settings
-from research.store import CONTAINS, REFERS, Catalog, IndexPaths, NewNode
+from research.store import Catalog, IndexPaths, graph
 from tests.bench import crossrefs
 from tests.bench.table import line, title
 
@@ -121,10 +121,10 @@ def _tell(name: str, asked: Sequence[_Asked], chosen: Callable[[list[str]], list
 def _hub(folder: Path) -> None:
     with Catalog(IndexPaths(folder / "hub"), writable=True) as catalog:
         with catalog.transaction() as connection:
-            numbers = list(connection.graph.put_nodes([NewNode(f"file:{n}") for n in range(_HUB + 1)]).values())
-            connection.graph.put_edges([(numbers[0], CONTAINS, other) for other in numbers[1:]])
+            numbers = list(connection.graph.put_nodes([graph.NewNode(f"file:{n}") for n in range(_HUB + 1)]).values())
+            connection.graph.put_edges([(numbers[0], graph.CONTAINS, other) for other in numbers[1:]])
             pairs = zip(numbers[1::100], numbers[2::100], strict=False)
-            connection.graph.put_edges([(one, REFERS, other) for one, other in pairs])
+            connection.graph.put_edges([(one, graph.REFERS, other) for one, other in pairs])
         for hops in (1, 2, 3):
             took = []
             for _ in range(7):

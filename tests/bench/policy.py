@@ -10,7 +10,7 @@ from pathlib import Path
 
 from research.governance import Principal
 from research.governance.access import CLASSIFICATIONS
-from research.store import RestrictedCatalog
+from research.store import restricted
 from tests.bench.table import line, title
 from tests.research.governance.governed_index import EXAMPLE, GovernedIndex
 
@@ -38,14 +38,14 @@ def run() -> None:
             begun = time.perf_counter()
             made.labels.proposals()
             line("marks looked for on all pages", f"{time.perf_counter() - begun:.2f} s")
-        seen = RestrictedCatalog(made.catalog, access.see, lambda: access.revision)
+        seen = restricted.RestrictedCatalog(made.catalog, access.see, lambda: access.revision)
         line("what may be seen, looked up for the first time", f"{_milliseconds(lambda: _look(seen), 1):.0f} ms")
         line("the same again, p50", f"{_milliseconds(lambda: _look(seen)):.2f} ms")
         seen.close()
         made.catalog.close()
 
 
-def _look(seen: RestrictedCatalog) -> None:
+def _look(seen: restricted.RestrictedCatalog) -> None:
     with seen.snapshot() as reader:
         reader.pages.totals()
 

@@ -21,13 +21,7 @@ from research.governance.policy import MemoryAccessPolicy
 from research.index import Index
 from research.models import REDACTED, REFERENCE_ONLY, WITHHELD
 from research.settings import Settings
-from research.store import (
-    Label,
-    NewItem,
-    Reader,
-    RestrictedCatalog,
-    Seen,
-)
+from research.store import Label, NewItem, Reader, restricted
 from tests.pace import draws
 from tests.research.governance.governed_index import EVERYTHING, EXAMPLE, GovernedIndex, policy_of
 from tests.research.store.memory_making import tell, told
@@ -48,7 +42,7 @@ class Looked:
     """What an access leaves of the made index."""
 
     def __init__(self, made: GovernedIndex, access: PolicyAccess) -> None:
-        self._catalog = RestrictedCatalog(made.catalog, access.see, lambda: access.revision)
+        self._catalog = restricted.RestrictedCatalog(made.catalog, access.see, lambda: access.revision)
         self.look()
 
     def look(self) -> None:
@@ -241,15 +235,15 @@ def test_a_change_of_what_decides_is_seen_at_once(made: GovernedIndex) -> None:
 
 
 def test_what_is_told_is_seen_at_once_and_the_rest_is_taken_over(made: GovernedIndex) -> None:
-    seen: list[Seen | None] = []
+    seen: list[restricted.Seen | None] = []
     access = made.access(OWNER, EXAMPLE)
 
-    def see(reader: Reader, before: Seen | None = None) -> Seen:
+    def see(reader: Reader, before: restricted.Seen | None = None) -> restricted.Seen:
         seen.append(before)
         return access.see(reader, before)
 
     made.classify("report.pdf", "Restricted")
-    catalog = RestrictedCatalog(made.catalog, see, lambda: access.revision)
+    catalog = restricted.RestrictedCatalog(made.catalog, see, lambda: access.revision)
     for number in range(3):
         with catalog.snapshot() as reader:
             names = {str(row[0]) for row in reader.execute("SELECT id FROM memories")}

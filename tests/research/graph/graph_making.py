@@ -60,14 +60,14 @@ class Graph:
 
     def edges(self, kind: str = "") -> set[tuple[str, str]]:
         """(source, target) of all edges of a kind that are there now."""
-        from research.store import EDGE_KINDS
+        from research.store import graph
 
         self.update()
         rows = self.catalog.execute(
             "SELECT s.ref, t.ref, e.kind FROM edges e JOIN nodes s ON s.node_no = e.source"
             " JOIN nodes t ON t.node_no = e.target"
         )
-        return {(str(row[0]), str(row[1])) for row in rows if not kind or row[2] == EDGE_KINDS[kind]}
+        return {(str(row[0]), str(row[1])) for row in rows if not kind or row[2] == graph.EDGE_KINDS[kind]}
 
     def near(self, *refs: str, **given: Any) -> Neighbourhood:
         self.update()

@@ -23,7 +23,7 @@ from research.service.jobs import Job, JobRunner
 from research.service.service import Limits
 from research.service.uploads import NAMELESS, Uploads, safe_name
 from research.settings import Settings
-from research.store import Catalog, IndexPaths, Upload, plan_removal, remove
+from research.store import Catalog, IndexPaths, files, plan_removal, remove
 from research.store import files as stored
 from tests.conftest import write_pdf
 from tests.research.service.serving_app import wait_for
@@ -88,7 +88,7 @@ def part(content: bytes, name: str | None = "a.pdf", field: str = "files") -> by
 END = f"--{BOUNDARY}--\r\n".encode()
 
 
-def receive(paths: IndexPaths, body: bytes, *, step: int = 1 << 16, limits: Limits | None = None) -> list[Upload]:
+def receive(paths: IndexPaths, body: bytes, *, step: int = 1 << 16, limits: Limits | None = None) -> list[files.Upload]:
     return asyncio.run(Uploads(paths, JobRunner(never), limits).receive(request_of(body, step)))
 
 
