@@ -46,13 +46,20 @@ _GENERATED = re.compile(
 )
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class SourceFile:
     path: str
     file_path: str  # as its project calls it
     root: str  # of the project
     language: str
-    stamp: str
+    size: int = 0
+    modified: float = 0.0
+    stamp: str = ""
+
+    @property
+    def name(self) -> str:
+        """The path as it is stored."""
+        return to_utf8(self.path)
 
 
 def find_code(paths: Sequence[Path], *, follow_links: bool = False) -> Scanned[SourceFile]:
@@ -183,7 +190,8 @@ class _Walk:
         else:
             self._files.add(identity)
             stamp = f"{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}:{status.st_ino}"
-            self.found.files.append(SourceFile(path, os.path.relpath(path, root), root, language, stamp))
+            own, modified = os.path.relpath(path, root), status.st_mtime_ns / 1e9
+            self.found.files.append(SourceFile(path, own, root, language, status.st_size, modified, stamp))
         return True
 
 

@@ -113,7 +113,7 @@ def _knows(paths: IndexPaths, given: Sequence[Path]) -> bool:
 def _known(catalog: Catalog, given: Sequence[Path], files: Sequence[SourceFile]) -> dict[str, ItemParent]:
     """What was read before of these paths, and of files that links lead to."""
     folders = {_stored(path) for path in given}
-    folders |= {os.path.dirname(to_utf8(file.path)) for file in files}  # noqa: PTH120
+    folders |= {os.path.dirname(file.name) for file in files}  # noqa: PTH120
     tops = [each for each in folders if not any(str(above) in folders for above in Path(each).parents)]
     return {parent.parent: parent for top in tops for parent in catalog.items.parents(KIND, below=top)}
 
@@ -133,20 +133,20 @@ def _read(
     """Settle what is known, read the rest; every file is accounted for."""
     to_read: dict[Path, SourceFile] = {}
     for file in files:
-        outcome = _settled(run, file, known.get(to_utf8(file.path)), retry=retry)
+        outcome = _settled(run, file, known.get(file.name), retry=retry)
         if outcome is None:
             to_read[Path(file.path)] = file
         elif outcome.result != "copy":
             finish(run, outcome)
     if not to_read:
         return
-    run.observer.on_plan(len(to_read), sum(int(file.stamp.split(":")[0]) for file in to_read.values()))
+    run.observer.on_plan(len(to_read), sum(file.size for file in to_read.values()))
     output = run.catalog.paths.catalog
     jobs = (Job("code", path, "", output, DEFAULT) for path in to_read)
     with Pool(min(usable_cores(), len(to_read)), limits) as pool, run.encoder.loading():
         for event in pool.run(jobs):
             file = to_read[event.job.path]
-            before = known.get(to_utf8(file.path))
+            before = known.get(file.name)
             if isinstance(event, CodeRead):
                 _take(run, file, event.file, before)
             elif isinstance(event, Failed):
@@ -171,7 +171,6 @@ def _settled(run: _Run, file: SourceFile, before: ItemParent | None, *, retry: b
 
 def _take(run: _Run, file: SourceFile, read: ReadFile, before: ItemParent | None) -> None:
     """Keep what was read until enough is there for a transaction."""
-    name = to_utf8(file.path)
     metadata = {"sha256": read.sha256, "language": read.language, "root": to_utf8(file.root)}
     if read.passed_over:
         _pass_over(run, read.passed_over)
@@ -180,49 +179,32 @@ def _take(run: _Run, file: SourceFile, read: ReadFile, before: ItemParent | None
     run.counts.syntax_errors += read.has_errors
     run.counts.secrets += read.secrets
     warnings = ("it defines more than is taken of one file",) if read.cut else ()
-    items = list(items_of(read.units, _place(file, name)))
+    items = list(items_of(read.units, file))
     same = before is not None and before.metadata == metadata and before.stamp.endswith(f":{READER}")
     result = "unchanged" if same else "added" if before is None else "replaced"
-    outcome = FileOutcome(name, result, warnings=warnings)  # type: ignore[arg-type]
-    run.waiting.append((ParentItems(name, _stamp(file), items, metadata), outcome))
+    outcome = FileOutcome(file.name, result, warnings=warnings)  # type: ignore[arg-type]
+    if len(items) > _ITEMS_AT_ONCE:  # these are a transaction of their own
+        _write(run)
+    run.waiting.append((ParentItems(file.name, _stamp(file), items, metadata), outcome))
     if len(run.waiting) >= _FILES_AT_ONCE or sum(len(each.items) for each, _ in run.waiting) >= _ITEMS_AT_ONCE:
         _write(run)
 
 
 def _fail(run: _Run, file: SourceFile, event: Failed, before: ItemParent | None) -> None:
     """Noted with the file, so that it is not waited for in every run; what was read of it before is out of date."""
-    name = to_utf8(file.path)
     tries = event.tries + (int(before.metadata.get("tries", 0)) if before and before.stamp == _stamp(file) else 0)
     metadata = {"failed": event.code, "reason": event.reason, "tries": tries}
-    outcome = FileOutcome(name, "failed", code=event.code, reason=event.reason)
-    run.waiting.append((ParentItems(name, _stamp(file), [], metadata), outcome))
+    outcome = FileOutcome(file.name, "failed", code=event.code, reason=event.reason)
+    run.waiting.append((ParentItems(file.name, _stamp(file), [], metadata), outcome))
 
 
 def _write(run: _Run) -> None:
     waiting, run.waiting = run.waiting, []
-    for part in _parts(waiting):
-        run.catalog.items.put_parents(KIND, [parent for parent, _ in part])
+    if waiting:
+        run.catalog.items.put_parents(KIND, [parent for parent, _ in waiting])
     for parent, outcome in waiting:
         if "passed_over" not in parent.metadata:
             finish(run, outcome)
-
-
-def _parts(waiting: Sequence[tuple[ParentItems, FileOutcome]]) -> Iterator[list[tuple[ParentItems, FileOutcome]]]:
-    """As many as one transaction takes; a file of many pieces is one by itself."""
-    part: list[tuple[ParentItems, FileOutcome]] = []
-    for each in waiting:
-        if part and sum(len(parent.items) for parent, _ in [*part, each]) > 2 * _ITEMS_AT_ONCE:
-            yield part
-            part = []
-        part.append(each)
-    if part:
-        yield part
-
-
-def _place(file: SourceFile, name: str) -> FilePlace:
-    modified = int(file.stamp.split(":")[1]) / 1e9
-    at = datetime.fromtimestamp(min(max(modified, 0.0), 32_503_680_000.0), UTC).isoformat(timespec="seconds")
-    return FilePlace(name, to_utf8(file.file_path), file.language, at)
 
 
 def _stamp(file: SourceFile) -> str:
@@ -239,7 +221,7 @@ def _settle_gone(
     """Tell what is gone from the folders given; with `prune` the index forgets it. What is there and no longer taken
     goes at once: it would be found as it was."""
     folders = [f"{to_utf8(os.path.normpath(path.absolute())).rstrip('/')}/" for path in given if path.is_dir()]
-    taken = {to_utf8(file.path) for file in found.files}
+    taken = {file.name for file in found.files}
     unseen = tuple(f"{to_utf8(path).rstrip('/')}/" for path, _ in found.unreadable)
     left = [
         path
@@ -289,44 +271,30 @@ _IN_FULL = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class FilePlace:
-    """Where a file is: its whole path, and how its project calls it."""
-
-    path: str
-    file_path: str
-    language: str
-    modified_at: str
-
-    @property
-    def words(self) -> str:
-        """Of the path, without the ending."""
-        stem = self.file_path.rsplit(".", 1)[0]
-        return apart(stem.removesuffix("__init__"))
-
-
-def items_of(units: Iterable[Unit], place: FilePlace) -> Iterator[NewItem]:
+def items_of(units: Iterable[Unit], file: SourceFile) -> Iterator[NewItem]:
     """Make items of the units of a file. What it defines twice under one name is counted in the key."""
     seen: Counter[str] = Counter()
     for unit in units:
         name = "" if unit.type == "module" else unit.qualified_name
         seen[name] += 1
         part = name if seen[name] == 1 else f"{name}@{seen[name]}"
-        yield _item(unit, place, f"{place.path}#{part}" if part else place.path)
+        yield _item(unit, file, f"{file.name}#{part}" if part else file.name)
 
 
-def _item(unit: Unit, place: FilePlace, key: str) -> NewItem:
-    is_test = OF_TESTS.search(place.file_path) is not None
+def _item(unit: Unit, file: SourceFile, key: str) -> NewItem:
+    path = to_utf8(file.file_path)
+    modified = datetime.fromtimestamp(min(max(file.modified, 0.0), 32_503_680_000.0), UTC)
+    is_test = OF_TESTS.search(path) is not None
     return NewItem(
         key=key,
         title=unit.name,
         text=unit.text,
-        created_at=place.modified_at,
+        created_at=modified.isoformat(timespec="seconds"),
         metadata={
-            "file_path": place.file_path,
+            "file_path": path,
             "start_line": unit.start_line,
             "end_line": unit.end_line,
-            "language": place.language,
+            "language": file.language,
             "qualified_name": unit.qualified_name,
             "name": unit.name,
             "unit_type": unit.type,
@@ -335,28 +303,28 @@ def _item(unit: Unit, place: FilePlace, key: str) -> NewItem:
             "calls": list(unit.calls[:_MOST_CALLS]),
             "imports": list(unit.imports[:_MOST_IMPORTS]),
         },
-        words=_words(unit, place),
-        embedded=f"{_name(unit, place)}{PART}{_seen(unit, place)}",
+        words=_words(unit, path),
+        embedded=f"{_name(unit, path)}{PART}{_seen(unit, path)}",
         prior=_PRIORS.get(unit.type, _CLASSES if unit.type in CLASSES else 0.0) + (_TESTS if is_test else 0.0),
     )
 
 
-def _words(unit: Unit, place: FilePlace) -> str:
+def _words(unit: Unit, path: str) -> str:
     """Where it stands, and its name in whole words where it is written in short ones."""
     above = apart(unit.qualified_name.rpartition(".")[0])
     short = [_IN_FULL[word] for word in apart(unit.qualified_name).split() if word in _IN_FULL]
     special = spelled(unit.name) if unit.name.startswith("__") else ""
-    return " ".join(filter(None, (above, place.words, *short, special)))[:_LONGEST_WORDS]
+    return " ".join(filter(None, (above, _path_words(path), *short, special)))[:_LONGEST_WORDS]
 
 
-def _name(unit: Unit, place: FilePlace) -> str:
+def _name(unit: Unit, path: str) -> str:
     """What it is called in whole words, with its class, or without one the file."""
     above = unit.qualified_name.split(".")[:-1] if unit.type not in ("module", "text") else []
-    around = spelled(" ".join(above)) if above else spelled(place.words.rsplit(" ", 1)[-1] if place.words else "")
+    around = spelled(" ".join(above) if above else _path_words(path).rpartition(" ")[2])
     return f"{around} {spelled(unit.name)}".strip()[:_SEEN] or unit.name
 
 
-def _seen(unit: Unit, place: FilePlace) -> str:
+def _seen(unit: Unit, path: str) -> str:
     """Name, docstring, and the beginning of the code without it and without types.
 
     Measured: the name in whole words with its class, a text of its own, is worth half of what the code says, and code
@@ -366,7 +334,12 @@ def _seen(unit: Unit, place: FilePlace) -> str:
     said = {line.strip(_MARKS) for line in unit.docstring.split("\n")}
     lines = (line.strip() for line in _ANNOTATION.sub("", unit.text[: 4 * _LONGEST_WORDS]).split("\n"))
     body = "\n".join(line for line in lines if line and line.strip(_MARKS) not in said)
-    return f"{_name(unit, place)}\n{told}{body}"[: _SEEN + len(told)]
+    return f"{_name(unit, path)}\n{told}{body}"[: _SEEN + len(told)]
+
+
+def _path_words(path: str) -> str:
+    """The words of a path, without its ending."""
+    return apart(path.rsplit(".", 1)[0].removesuffix("__init__"))
 
 
 def apart(name: str) -> str:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from ingest.code import run as code_run
-from ingest.code.run import FilePlace, ingest_code, items_of, remove_paths
+from ingest.code.find import SourceFile
+from ingest.code.run import ingest_code, items_of, remove_paths
 from ingest.code.units import Unit
 from ingest.pool import LIMITS, Limits
 from ingest.report import IngestSummary
@@ -133,7 +134,7 @@ def test_tests_stand_behind_what_they_test_unless_they_are_asked_for(tree: Path,
 )
 def test_which_files_are_tests(path: str, is_test: bool) -> None:
     unit = Unit("function", "upload", "upload", 1, 1, "", "", "def upload(): ...")
-    [item] = items_of([unit], FilePlace(path, path, "python", ""))
+    [item] = items_of([unit], SourceFile(path, path, "", "python"))
     assert item.prior == (-0.2 if is_test else 0.0)
 
 
