@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, cast
 
 from research.context import packed_signals
 from research.errors import CtxError
@@ -31,6 +31,9 @@ NOT_OURS = (CtxError, MemoryError, OSError)
 A_BUG = "a bug in ctx, not in the file"
 _PACKAGES = {"ingest", "research"}
 _LONGEST = 200  # characters of an exception's message, which may quote the document
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 PageWithChunks = tuple[Page, list[Chunk]]
 
@@ -196,6 +199,16 @@ def fault_of(error: Exception) -> Fault:
         return error
     said = "".join(traceback.format_exception_only(error)).strip().splitlines()[-1]
     return Fault(f"{A_BUG}: {said[:_LONGEST]}", frames_of(error))
+
+
+def attempt(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | Fault:
+    """Do something for one page, which is all that a mistake of ours in it may cost: that comes back."""
+    try:
+        return work(*args, **kwargs)
+    except NOT_OURS:
+        raise
+    except Exception as error:  # noqa: BLE001
+        return fault_of(error)
 
 
 def is_ours(error: Exception) -> bool:

@@ -16,10 +16,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from ingest.chunks import chunk_page
-from ingest.jobs import NO_SPACE, NOT_OURS, UNREADABLE, Job, encode_page, fault_of, fields_of
+from ingest.jobs import NO_SPACE, UNREADABLE, Fault, Job, attempt, encode_page, fault_of, fields_of
 from ingest.ocr import choose_engine, ocr_need
 from ingest.pdf.mupdf import raster
 from ingest.pdf.reader import PdfReader
@@ -83,19 +83,17 @@ class Worker:
 
     def _encode(self, page: Page, document: PdfReader, job: Job) -> tuple[str, str]:
         """Return a page as it is written, and why it has no text; what our own code failed on is told."""
-        fault = document.faults.get(page.number)
-        try:
-            noted = replace(page, needs_ocr=ocr_need(page, force=job.force) is not None)
-            line = encode_page(noted, self._chunks(noted, document.title, job))
-        except NOT_OURS:
-            raise
-        except Exception as error:  # noqa: BLE001  one page's fault costs one page
-            fault = fault_of(error)
-            page = Page(page.number, "", error=fault.reason)
+        fault, line = document.faults.get(page.number), attempt(self._line, page, document.title, job)
+        if isinstance(line, Fault):
+            fault, page = line, Page(page.number, "", error=line.reason)
             line = encode_page(page, [])
         if fault is not None:
             self._fail_by_bug(page.number, fault)
         return line, page.error
+
+    def _line(self, page: Page, title: str, job: Job) -> str:
+        noted = replace(page, needs_ocr=ocr_need(page, force=job.force) is not None)
+        return encode_page(noted, self._chunks(noted, title, job))
 
     def _render(self, job: Job) -> None:
         shutil.rmtree(job.output, ignore_errors=True)  # from a try that was cut short
@@ -105,13 +103,11 @@ class Worker:
             progress = self._progress(document)
             for number in range(1, document.num_pages + 1):
                 progress(number)
-                try:
-                    if number not in job.skip_pages and _write_images(document.raw_page(number), number, job.output):
-                        drawn.append(number)
-                except NOT_OURS:
-                    raise
-                except Exception as error:  # noqa: BLE001  one page's fault costs one page
-                    self._fail_by_bug(number, error)
+                written = number not in job.skip_pages and attempt(_write_images, document, number, job.output)
+                if isinstance(written, Fault):
+                    self._fail_by_bug(number, written)
+                elif written:
+                    drawn.append(number)
         self._send("done", pages=drawn)
 
     def _ocr(self, job: Job) -> None:
@@ -127,14 +123,10 @@ class Worker:
                 need = ocr_need(page, force=job.force) if page.number in wanted else None
                 if need is None:
                     continue
-                try:
-                    result = ocr_page(page, need, document.raw_page(page.number), self._engine, progress)
-                except NOT_OURS:
-                    raise
-                except Exception as error:  # noqa: BLE001  one page's fault costs one page
-                    self._fail_by_bug(page.number, error)
-                    continue
-                if isinstance(result, FailedPage):
+                result = attempt(ocr_page, page, need, document.raw_page(page.number), self._engine, progress)
+                if isinstance(result, Fault):
+                    self._fail_by_bug(page.number, result)
+                elif isinstance(result, FailedPage):
                     self._fail(result.page, result.code, result.reason, tries=result.tries)
                 else:
                     read = replace(result.page, needs_ocr=False, ocr_engine=result.engine if result.lines else "")
@@ -168,10 +160,11 @@ class Worker:
         self._out.flush()
 
 
-def _write_images(page: Any, number: int, folder: Path) -> bool:
-    """Draw a page, PyMuPDF's or None, into its two files. False if it cannot be drawn."""
+def _write_images(document: PdfReader, number: int, folder: Path) -> bool:
+    """Draw a page into its two files. False if it cannot be drawn."""
     from PIL import Image
 
+    page = document.raw_page(number)
     if page is None:
         return False
     picture = raster(page, longest=_IMAGE)

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
-from ingest.jobs import NOT_OURS, Fault, fault_of
+from ingest.jobs import Fault, attempt
 from ingest.pdf.compose import Composer, read_outline
 from ingest.pdf.document import DocumentStats, join_lines
 from ingest.pdf.lines import Line, RawPage, clean_text
@@ -108,8 +108,9 @@ class PdfReader:
         good = 0
         for number in range(1, self.num_pages + 1):
             on_page(number)
-            raw = _failed_page(number, PAGE_GIVEN_UP) if number in skip else self._read(number)
-            raw = self._count(stats, raw)
+            raw = attempt(self._read, number, stats, skipped=number in skip)
+            if isinstance(raw, Fault):
+                raw = _failed_page(number, self._keep(number, raw))
             good += not raw.error
             if not good and number >= _HOPELESS:
                 break
@@ -120,41 +121,30 @@ class PdfReader:
             raise DocumentError("no page of the PDF can be read", code="damaged")
         return stats
 
-    def _read(self, number: int) -> RawPage:
+    def _read(self, number: int, stats: DocumentStats, *, skipped: bool) -> RawPage:
+        """Read a page, and take from it what concerns the whole document."""
         try:
-            return extract_page(self._load(number), number)
+            raw = _failed_page(number, PAGE_GIVEN_UP) if skipped else extract_page(self._load(number), number)
         except MupdfError:
-            return _failed_page(number, _DAMAGED)
-        except NOT_OURS:
-            raise
-        except Exception as error:  # noqa: BLE001  a mistake of ours costs one page, and is told
-            return _failed_page(number, self._keep_fault(number, error))
-
-    def _count(self, stats: DocumentStats, raw: RawPage) -> RawPage:
-        """Take a page into the statistics; a page they fail on is left out."""
-        try:
-            self._note(raw)
-            stats.add(raw)
-        except NOT_OURS:
-            raise
-        except Exception as error:  # noqa: BLE001  as above
-            return _failed_page(raw.number, self._keep_fault(raw.number, error))
+            raw = _failed_page(number, _DAMAGED)
+        if number == 1 and not self.title and not raw.error:
+            # Not read apart: a first page that hangs must be known as the one that does.
+            self.title = _largest_text(raw)
+        if is_full(raw):
+            self.warnings.append(f"page {number}: text beyond {MAX_CHARACTERS:,} characters is left out")
+        stats.add(raw)
         return raw
 
-    def _keep_fault(self, number: int, error: Exception) -> str:
-        """Why a page has no text, where the reason is a mistake of ours; it is kept to be told."""
-        self.faults[number] = fault_of(error)
-        return self.faults[number].reason
+    def _keep(self, number: int, fault: Fault) -> str:
+        """Keep why our own code failed on a page, to be told."""
+        self.faults[number] = fault
+        return fault.reason
 
     def _second_pass(self, composer: Composer, raw: RawPage) -> Page:
         if raw.error:
             return Page(number=raw.number, markdown="", error=raw.error)
-        try:
-            return composer.compose(raw, self.raw_page(raw.number) if raw.ruled else None)
-        except NOT_OURS:
-            raise
-        except Exception as error:  # noqa: BLE001  as above
-            return Page(number=raw.number, markdown="", error=self._keep_fault(raw.number, error))
+        page = attempt(composer.compose, raw, self.raw_page(raw.number) if raw.ruled else None)
+        return Page(raw.number, "", error=self._keep(raw.number, page)) if isinstance(page, Fault) else page
 
     def _believable_count(self) -> int:
         """The number of pages, as far as there are objects for them: a broken file may claim two billions."""
@@ -165,14 +155,6 @@ class PdfReader:
         if self._document.is_repaired:
             self.warnings.append("the PDF was damaged and has been repaired")
         return min(claimed, objects)
-
-    def _note(self, raw: RawPage) -> None:
-        """Take from a page what concerns the whole document."""
-        if raw.number == 1 and not self.title and not raw.error:
-            # Not read apart: a first page that hangs must be known as the one that does.
-            self.title = _largest_text(raw)
-        if is_full(raw):
-            self.warnings.append(f"page {raw.number}: text beyond {MAX_CHARACTERS:,} characters is left out")
 
 
 def _failed_page(number: int, reason: str) -> RawPage:

@@ -51,7 +51,10 @@ def trap(stage, page):
 
 # Where the traps are.
 _PLANTED = {
-    "pdf/reader.py": ("            return extract_page(", '            trap("read", number)\n'),
+    "pdf/reader.py": (
+        "            raw = _failed_page(number, PAGE_GIVEN_UP) if",
+        '            skipped or trap("read", number)\n',
+    ),
     "worker.py": ("    picture = raster(", '    trap("images", number)\n'),
     "ocr/page.py": ("            return read_page(", '            trap("ocr", page.number)\n'),
 }
