@@ -19,6 +19,7 @@ _RANGE = re.compile(r"(?P<first>[0-9]{1,9})?\s*(?P<to>[-–])?\s*(?P<last>[0-9]{
 _YEAR_OR_MONTH = re.compile(r"(?P<year>[0-9]{4})(?:-(?P<month>[0-9]{2}))?", re.ASCII)
 _SHOWN = 60  # characters of a wrong value
 _EARLIEST, _LATEST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+_MILLISECONDS = 1e11  # a number beyond this counts them, not seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +95,20 @@ _HINTS = {
 }
 
 
-def read_time(text: str) -> datetime | None:
-    """A time as it is stored, in UTC; None if it is none."""
+def read_time(value: object) -> datetime | None:
+    """ISO 8601 with Z, an offset or neither (then it is UTC), a date, or seconds since 1970; None if unreadable."""
     try:
-        found = datetime.fromisoformat(text)
+        if isinstance(value, datetime):
+            found = value
+        elif isinstance(value, str):
+            found = datetime.fromisoformat(value.strip())
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            seconds = float(value)
+            found = datetime.fromtimestamp(seconds / 1000 if abs(seconds) > _MILLISECONDS else seconds, UTC)
+        else:
+            return None
         return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
-    except (ValueError, OverflowError):
+    except (ValueError, OverflowError, OSError):  # beyond the calendar, too
         return None
 
 

@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from research.errors import UsageError
+from research.filters import read_time
 from research.memories import DEFAULT_TYPE, NewMemory
 from research.text import json_lines, kind_name, storable, stored_time
 
@@ -46,7 +47,6 @@ _PREFIX = re.compile(r"(?P<name>[^\W\d_][\w.'’-]*(?: [^\W\d_][\w.'’-]*){0,2}
 _LASTS = re.compile(r"(?P<number>\d{1,6})\s*(?P<unit>s|m|h|d|w|seconds?|minutes?|hours?|days?|weeks?)", re.IGNORECASE)
 _BREAKS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")  # what a name cannot hold; joiners are part of some names
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
-_MILLISECONDS = 1e11  # a number beyond this counts them, not seconds
 
 
 def read_memory(given: Mapping[str, Any]) -> NewMemory:
@@ -161,23 +161,6 @@ def expiry(said: str, now: datetime) -> datetime:
     if found is None:
         raise UsageError(f"{said[:60]!r} is no time", hint="say how long (30d, 12h) or when (2027-01-31)")
     return found
-
-
-def read_time(value: object) -> datetime | None:
-    """ISO 8601 with Z, an offset or neither (then it is UTC), a date, or seconds since 1970; None if unreadable."""
-    try:
-        if isinstance(value, datetime):
-            found = value
-        elif isinstance(value, str):
-            found = datetime.fromisoformat(value.strip())
-        elif isinstance(value, int | float) and not isinstance(value, bool):
-            seconds = float(value)
-            found = datetime.fromtimestamp(seconds / 1000 if abs(seconds) > _MILLISECONDS else seconds, UTC)
-        else:
-            return None
-        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
-    except (ValueError, OverflowError, OSError):  # beyond the calendar, too
-        return None
 
 
 def _time(what: str, value: object) -> datetime:

@@ -21,8 +21,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from research.conversation.intake import read_time
 from research.errors import SomaClientError
+from research.filters import read_time
 
 MOST = 1000  # candidates that are looked at, whatever was asked for
 LONGEST = 100_000  # characters of a memory; beyond it nobody meant it to be part of a prompt

@@ -42,7 +42,6 @@ _BECAME = ("added", "changed", "known")
 
 LONGEST_LINE = 1 << 19  # bytes; an experience has at most an eighth of it
 MOST_PROBLEMS = 50  # that are told; the others are counted
-_A_BATCH = 200
 
 
 class Experiences:
@@ -106,7 +105,10 @@ class Experiences:
 
     def put(self, given: Iterable[Mapping[str, Any]]) -> Imported:
         """Take over records, by their ids: what is there already and says the same, or was changed later, stays."""
-        told = [self.read(each) for each in given]
+        return self.take([self.read(each) for each in given])
+
+    def take(self, told: Sequence[tuple[Experience, Mapping[str, Any]]]) -> Imported:
+        """Take over records that were read."""
         became: dict[str, str] = {}
         if told:
             self._create()
@@ -252,27 +254,26 @@ def import_lines(experiences: Experiences, stream: BinaryIO) -> ImportedLines:
     done = Imported([], [], [])
     problems: list[LineProblem] = []
     failed, still_open = 0, 0
-    waiting: list[dict[str, Any]] = []
+    waiting: list[tuple[Experience, Mapping[str, Any]]] = []
 
-    def put() -> None:
-        put = experiences.put(waiting)
+    def take() -> None:
+        taken = experiences.take(waiting)
         for name in _BECAME:
-            getattr(done, name).extend(getattr(put, name))
+            getattr(done, name).extend(getattr(taken, name))
         waiting.clear()
 
     for number, record in json_lines(stream, LONGEST_LINE):
         try:
             if isinstance(record, CtxError):
                 raise record
-            experience, _ = experiences.read(record)
+            waiting.append(experiences.read(record))
         except CtxError as error:
             failed += 1
             if len(problems) < MOST_PROBLEMS:
                 problems.append(LineProblem(number, error.message, error.hint))
             continue
-        still_open += experience.is_open
-        waiting.append(record)
-        if len(waiting) == _A_BATCH:
-            put()
-    put()
+        still_open += waiting[-1][0].is_open
+        if len(waiting) == _A_WRITE:
+            take()
+    take()
     return ImportedLines(done, failed, tuple(problems), still_open)

@@ -10,11 +10,12 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from research.errors import UsageError
 from research.experiences.records import AXES, DOMAINS, OUTCOMES, STRATEGIES, TIERS, Experience, tier_of
+from research.filters import read_time
 from research.text import kind_name, storable, stored_time
 
 if TYPE_CHECKING:
@@ -188,13 +189,10 @@ def _text(name: str, value: Any) -> str:
 
 
 def _time(name: str, value: Any) -> str:
-    try:
-        found = datetime.fromisoformat(value) if isinstance(value, str) else None
-    except ValueError:
-        found = None
+    found = read_time(value) if isinstance(value, str) else None
     if found is None or not 1 < found.year < 9999:
         raise UsageError(f"{name} is no time: {_shown(value)}", hint="write it as 2026-01-31T10:30:00Z")
-    return stored_time(found if found.tzinfo else found.replace(tzinfo=UTC))
+    return stored_time(found)
 
 
 def _count(value: Any) -> int:

@@ -296,7 +296,7 @@ def _coverage(
 
 def _expiry(now: datetime, seconds: int, placed: Sequence[Candidate]) -> datetime:
     """When its time is over, or that of a memory in it, whichever is first."""
-    ends = (read_time(each.expires_at or "") for each in placed)
+    ends = (read_time(each.expires_at) for each in placed)
     return min([now + timedelta(seconds=seconds), *(end for end in ends if end is not None)])
 
 

@@ -208,7 +208,7 @@ def rank(
 def recency(candidate: Candidate, now: datetime) -> float:
     if candidate.superseded:
         return 0.0
-    at = read_time(candidate.item.created_at) if candidate.item.created_at else None
+    at = read_time(candidate.item.created_at)
     if at is None:
         return _CURRENT
     days = max(0.0, (now.astimezone(UTC) - at).total_seconds() / 86_400)

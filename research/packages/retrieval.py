@@ -296,7 +296,7 @@ def documents_within(reader: Reader, scope: Scope, resources: Resources) -> list
 def _in_time(text: str, filters: MetadataFilters) -> bool:
     if not (filters.since or filters.until):
         return True
-    at = read_time(text) if text else None
+    at = read_time(text)
     since, until = Filters(since=filters.since or "", until=filters.until or "").times()
     return at is not None and since <= at < until
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from research.conversation.intake import read_time
 from research.conversation.salience import Candidate, Scored, apply_salience, rank, recency_boost
+from research.filters import read_time
 from tests.research.conversation.making import NOW
 
 
