@@ -30,7 +30,7 @@ class Unit(NamedTuple):
     kind: str  # "sentence", "item" (of a list), "row" (of a table), "line" (of a slide or chart), "heading" or "code"
     block: int  # number of its paragraph, list or table on the page
     section: int  # number of the last heading above it; 0 before the first
-    header: tuple[int, int] | None = None  # the span of its table's header, for a row
+    header: tuple[int, int] | None = None  # the span of its table's header, for a row and for a line that parts rows
     title: tuple[int, int] | None = None  # and of the lines above it, or the caption below: what it shows
 
 

@@ -138,8 +138,9 @@ def features_of(searched: str, items: Sequence[Item]) -> Features:
     pages, first = items[:_PAGES], items[:_FIRST]
     words = words_in(searched)
     found = _words_on(first, words)
-    together = _together(words, found)
-    alike = together < _FEW and _is_alike(searched, first)
+    together = min(_WORDS, max(map(len, found))) / min(_WORDS, len(words)) if words else 0.0
+    nearest = max(page.legs["dense"].score if "dense" in page.legs else 0.0 for page in first)
+    alike = together < _FEW and nearest >= _ALIKE and is_language(searched)  # gibberish lies near to that of charts
     # A picture alone cannot be held against words.
     readable = any(page.text.strip() for page in first)
     missing, lacking = _missing(searched, pages, found) if readable else (0.0, ())
@@ -166,9 +167,10 @@ def _doubts(items: Sequence[Item], features: Features) -> Iterator[str]:
     elif features.lacking:
         yield f"None of these pages has {' or '.join(f'“{name}”' for name in features.lacking[:_NAMED])}."
     elif features.undated:
-        near = next(filter(None, (_years_of_tables(item) for item in items[:_PAGES])), [])
+        passages = ((page, passage) for page in items[:_PAGES] for passage in page.passages)
+        near = next((max(found) for each in passages if (found := YEAR.findall(table_above(*each)))), "")
         years = ", ".join(sorted(features.undated))
-        yield f"Nothing found is for {years}{f'; the nearest figures are for {near[0]}' if near else ''}."
+        yield f"Nothing found is for {years}{f'; the nearest figures are for {near}' if near else ''}."
 
 
 def _years_lacking(searched: str, pages: Sequence[Item]) -> Words:
@@ -188,28 +190,12 @@ def _years_lacking(searched: str, pages: Sequence[Item]) -> Words:
     return years
 
 
-def _years_of_tables(page: Item) -> list[str]:
-    """The years in the header of its best row, latest first."""
-    headers = (table_above(page, passage) for passage in page.passages)
-    return next((sorted(set(years), reverse=True) for header in headers if (years := YEAR.findall(header))), [])
-
-
-def _is_alike(searched: str, pages: Sequence[Item]) -> bool:
-    """Whether a passage means much the same. Gibberish lies near to the gibberish of charts."""
-    nearest = max(page.legs["dense"].score if "dense" in page.legs else 0.0 for page in pages)
-    return nearest >= _ALIKE and is_language(searched)
-
-
 def _words_on(pages: Sequence[Item], words: Words) -> list[Words]:
     """Which of the words each page has, on it or in the name of its document."""
     find = finder(words)
     names = {page.ref.key: f"{page.metadata['filename']} {page.title}" for page in pages}
     named = {document: words.intersection(analyze_name(name)) for document, name in names.items()}
     return [find(page.text) | named[page.ref.key] for page in pages]
-
-
-def _together(words: Words, found: Sequence[Words]) -> float:
-    return min(_WORDS, max(map(len, found))) / min(_WORDS, len(words)) if words else 0.0
 
 
 def _missing(searched: str, pages: Sequence[Item], found: Sequence[Words]) -> tuple[float, tuple[str, ...]]:
