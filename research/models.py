@@ -638,3 +638,28 @@ class DocumentOutline:
     def _place(self, page: int) -> dict[str, str]:
         ref = Ref("page", self.document.doc_id, str(page))
         return {"ref": str(ref), "link": page_link(self.document.source_path, page)}
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """What a source found, best first, and how it went."""
+
+    items: Sequence[Item]
+    status: SourceCoverage
+    coverage: Coverage | None = None  # what documents could not see; other sources have none
+    timings: dict[str, float] = field(default_factory=dict)
+    searched: str = ""
+    rewrites: list[Rewrite] = field(default_factory=list)
+    answered_by: AnsweredBy = "pages"
+    notes: tuple[str, ...] = ()  # what went another way than usual, a sentence each
+    fresh: object = None  # vectors that were made for the question, for whoever keeps them
+
+
+def labelled(items: Sequence[Item], labels: Mapping[str, str]) -> Sequence[Item]:
+    """The items with what a policy left of them, if it left less than all. `labels`: of masked ones, by ref."""
+    if not labels:
+        return items
+    return [
+        replace(item, labels=(*item.labels, labels[str(item.ref)])) if str(item.ref) in labels else item
+        for item in items
+    ]

@@ -28,13 +28,11 @@ if TYPE_CHECKING:
     from research.context.pipeline import (
         Context,
         Found,
-        Retrieved,
         Sieve,
         Source,
         Stage,
         Thresholds,
         find,
-        labelled,
         least_scores,
         sifted,
     )
@@ -65,7 +63,7 @@ else:
             "fit": "Fitted LEAST_BODY_TOKENS Plan fit_items",
             "injection.detector": "packed_signals signals_of stored_signals",
             "injection.headers": "forges_header headers_in",
-            "pipeline": "Context Found Thresholds Retrieved Sieve Source Stage find labelled least_scores sifted",
+            "pipeline": "Context Found Thresholds Sieve Source Stage find least_scores sifted",
             "render": "CitedItems CitedPages header item_of research_context source_of standing",
             "tokens": "TokenCounter open_table",
             "view": (

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 from research.context.fit import Fitted, Plan, Renderer, fit_items
 from research.context.tokens import TokenCounter
 from research.errors import CtxError
-from research.models import AnsweredBy, Confidence, Coverage, Extent, Item, Question, Rewrite, SourceCoverage
+from research.models import AnsweredBy, Confidence, Coverage, Extent, Item, Question, Retrieved, Rewrite, SourceCoverage
 from research.observe import NULL_RECORDER
 from research.parallel import Outcome, Workers
 
@@ -33,32 +33,6 @@ _JUDGED = 10
 # Of the best score of all, and of the best of its own kind, that an item has to reach to be of use beside them:
 # measured where a question goes to every source (RETRIEVAL.md, Scores).
 _OF_BEST, _OF_ITS_KIND = 0.3, 0.68
-
-
-@dataclass(frozen=True, slots=True)
-class Retrieved:
-    """What a source found, best first, and how it went."""
-
-    items: Sequence[Item]
-    status: SourceCoverage
-    coverage: Coverage | None = None  # what documents could not see; other sources have none
-    timings: dict[str, float] = field(default_factory=dict)
-    searched: str = ""
-    rewrites: list[Rewrite] = field(default_factory=list)
-    answered_by: AnsweredBy = "pages"
-    notes: tuple[str, ...] = ()  # what went another way than usual, a sentence each
-    fresh: object = None  # vectors that were made for the question, for whoever keeps them
-
-
-def labelled(reader: Reader, items: Sequence[Item]) -> Sequence[Item]:
-    """The items with what a policy left of them, if it left less than all."""
-    labels = reader.masks.labels
-    if not labels:
-        return items
-    return [
-        replace(item, labels=(*item.labels, labels[str(item.ref)])) if str(item.ref) in labels else item
-        for item in items
-    ]
 
 
 class Source(Protocol):

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from research.encoders.allowed import check_allowed, remember
     from research.encoders.base import (
         DEFAULT,
+        QuestionEncoder,
         TextEncoder,
         TokenCounter,
         check_text_encoder,
@@ -64,7 +65,7 @@ else:
             "": "checkpoints minilm",
             "allowed": "check_allowed remember",
             "base": (
-                "DEFAULT TextEncoder TokenCounter check_text_encoder fitting hand_over "
+                "DEFAULT QuestionEncoder TextEncoder TokenCounter check_text_encoder fitting hand_over "
                 "identify_text_encoder is_embedded is_light load_remembered load_text_encoder "
                 "split_to_fit token_counter usable_cores"
             ),

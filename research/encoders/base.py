@@ -11,16 +11,20 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from research.errors import EncoderUnavailable
+from research.errors import CtxError, EncoderUnavailable
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from research.models import Question
+    from research.store import Reader
 
 DEFAULT = "all-MiniLM-L6-v2/onnx-int8-1"
 """The identity of the embedded encoder."""
@@ -213,3 +217,49 @@ def is_light(name: str) -> bool:
     from research.addresses import is_encoder_address
 
     return is_embedded(name) or is_encoder_address(name) or name.startswith(_FILE)
+
+
+class QuestionEncoder:
+    """Embeds questions with the encoder that filled the index; loads it with the first one, and another if the index
+    was filled anew since. A `given` encoder is kept."""
+
+    def __init__(
+        self,
+        given: TextEncoder | None = None,
+        named_encoders: Sequence[str] = (),
+        timeout: int = 0,
+        check: Callable[[str], None] | None = None,
+    ) -> None:
+        """`timeout`: seconds that an encoder at an address may take; 0 is the usual. `check` raises for the name of one
+        that may not be asked."""
+        self._given = given
+        self._check = check
+        self._named_encoders = named_encoders
+        self._timeout = timeout
+        self._loaded: tuple[tuple[str, int, str], TextEncoder] | None = None
+        self._loading = threading.Lock()
+
+    def vector(self, reader: Reader, question: Question) -> NDArray[np.float32]:
+        """(dim,), unit length."""
+        encoder = self.encoder(reader)
+        known: NDArray[np.float32] | None = question.memo.known(("vector", encoder.name))
+        if known is None:
+            known = question.memo.put(("vector", encoder.name), encoder.embed_query(question.wording))
+        return known
+
+    def encoder(self, reader: Reader) -> TextEncoder:
+        if self._given is not None:
+            return self._given
+        name = reader.chunks.encoder()
+        if not name:
+            raise CtxError("no document has vectors yet", hint="finish with: ctx ingest PATH")
+        if self._check is not None and not is_embedded(name):
+            self._check(name)
+        dim, sketch = reader.chunks.dim(), reader.chunks.sketch()
+        with self._loading:
+            if self._loaded is None or self._loaded[0] != (name, dim, sketch):
+                encoder = load_remembered(
+                    name, dim=dim, sketch=sketch, named=self._named_encoders, timeout=self._timeout
+                )
+                self._loaded = ((name, dim, sketch), encoder)
+            return self._loaded[1]

@@ -12,6 +12,7 @@ from research.models import (
     DocumentOutline,
     PageView,
     Question,
+    labelled,
 )
 from research.units import Structure
 
@@ -172,14 +173,13 @@ class Documents:
         return found
 
     def _view(self, reader: Reader, info: DocumentInfo, page: int, question: str | None) -> PageView:
-        from research.context import labelled
         from research.sources import page_item
 
         stored = reader.pages.get(info.doc_id, page) if 0 < page <= info.num_pages else None
         if stored is None:
             raise _no_pages(info, page, page)
         text = Structure(reader.pages.markdown(info.doc_id, page) or "")
-        [item], problem = labelled(reader, [page_item(stored, text)]), ""
+        [item], problem = labelled([page_item(stored, text)], reader.masks.labels), ""
         self._index.access.shown([stored.ref], "page")
         if question is not None:
             passages, problem = self._index.source.places(reader, Question(question), item)

@@ -15,11 +15,10 @@ from research.store import Catalog
 if TYPE_CHECKING:
     from research.context import TokenCounter
     from research.conversation import Memories
-    from research.encoders import TextEncoder
+    from research.encoders import QuestionEncoder, TextEncoder
     from research.governance import Audit, MemoryAccessDecision, MemoryAccessPolicy, PolicyAccess, Principal
     from research.observe import Recorder
     from research.packages import Packages
-    from research.search import QuestionEncoder
     from research.settings import Settings
     from research.sources import DocumentsSource, ItemsSource, MemoriesSource
     from research.store import IndexPaths, Reader, VectorIndex
@@ -89,7 +88,7 @@ class Rooms:
     def question_encoder(self) -> QuestionEncoder:
         with self._opening:
             if self._question_encoder is None:
-                from research.search import QuestionEncoder
+                from research.encoders import QuestionEncoder
 
                 settings = self._settings
                 self._question_encoder = QuestionEncoder(

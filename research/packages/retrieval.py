@@ -15,7 +15,6 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from research.context import Retrieved
 from research.errors import CtxError, NothingFoundError, UsageError
 from research.filters import Filters, read_time
 from research.graph import (
@@ -29,7 +28,7 @@ from research.graph import (
     spread,
 )
 from research.memories import Within
-from research.models import Question, SourceCoverage
+from research.models import Question, Retrieved, SourceCoverage
 from research.packages.ranking import TYPE_OF_KIND, Candidate, item_sources, load
 from research.packages.request import ContextBuildRequest, MetadataFilters, RetrievalCoverage, Scope
 from research.parallel import Outcome

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from research.search.passages import BEST, YEAR, with_passages, years_asked
     from research.search.reranker import PageReranker, describe
     from research.search.rewriters import Rewriters
-    from research.search.vector_legs import DenseLeg, QuestionEncoder, VisualLeg
+    from research.search.vector_legs import DenseLeg, VisualLeg
 else:
     __getattr__, __dir__, __all__ = exports(
         __name__,
@@ -39,7 +39,7 @@ else:
             "reranker": "PageReranker describe",
             "rewriters": "Rewriters",
             "names": "is_a_word naming",
-            "vector_legs": "DenseLeg QuestionEncoder VisualLeg",
+            "vector_legs": "DenseLeg VisualLeg",
             "dates": "NewestFirst version_of",
         },
     )

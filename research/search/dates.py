@@ -15,15 +15,17 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from research.models import LegScore, Question
-from research.search.legs import Chosen, Ranked, Reranked
 from research.store import Reader, normalize
 from research.text import one_line
+
+if TYPE_CHECKING:
+    from research.search.legs import Chosen, Ranked, Reranked
 
 _MONTHS = "january february march april may june july august september october november december".split()  # noqa: SIM905
 _NAMES = rf"(?:{'|'.join(_MONTHS)}|sept|{'|'.join(month[:3] for month in _MONTHS)})\b\.?"
@@ -170,6 +172,8 @@ class NewestFirst:
 
     def rerank(self, reader: Reader, question: Question, ranked: Sequence[Ranked], chosen: Chosen) -> Reranked:
         """The pages in their new order. Each place keeps its score, and the scores are those of pages put behind."""
+        from research.search.legs import Reranked  # memories ask this file for times alone
+
         first = ranked[:_LOOKED_AT]
         names = {each.doc_id: each for each in reader.documents.get_many(list({page.doc_id for page in first}))}
         versions = {doc_id: version_of(each.filename, each.title) for doc_id, each in names.items()}

@@ -19,7 +19,7 @@ from research.search.legs import Chosen, Ranked, Reranked, pages_with_text, term
 from research.search.names import naming as named_documents
 from research.search.passages import PageEvidence, Piece, WantedWords
 from research.search.rewriters import row_names
-from research.search.vector_legs import QuestionEncoder, VisualLeg, lines_match_encoder
+from research.search.vector_legs import VisualLeg, lines_match_encoder
 from research.store import SIGNS, analyze, cosines
 from research.text import UNSPACED
 from research.units import Structure
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from research.encoders import TextEncoder
+    from research.encoders import QuestionEncoder, TextEncoder
     from research.store import Reader
 
 _MOST = 3  # boxes a page: more would be the whole of it

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
-from research.context import Found, Retrieved, Sieve, Stage, TokenCounter, sifted
+from research.context import Found, Sieve, Stage, TokenCounter, sifted
 from research.errors import ContextAssemblyError, CtxError, InvalidContextTypeError, UsageError
-from research.models import Item, Question, SourceCoverage
+from research.models import Item, Question, Retrieved, SourceCoverage
 from research.observe import NULL_RECORDER
 from research.parallel import Workers
 from research.request import MOST_ITEMS

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from research.context import Retrieved, labelled, stored_signals
+from research.context import stored_signals
 from research.errors import EncoderNotAllowed, EncoderUnavailable
-from research.models import SUPERSEDED, VISUAL_MATCH, Item, Passage, Question, Ref, SourceCoverage
+from research.models import SUPERSEDED, VISUAL_MATCH, Item, Passage, Question, Ref, Retrieved, SourceCoverage, labelled
 from research.observe import NULL_RECORDER
 from research.search import (
     DEFAULT_WEIGHTS,
@@ -23,7 +23,6 @@ from research.search import (
     LexicalLeg,
     NewestFirst,
     PageReferencesBooster,
-    QuestionEncoder,
     Rewriters,
     RowOrder,
     SearchOutcome,
@@ -32,6 +31,7 @@ from research.search import (
 )
 
 if TYPE_CHECKING:
+    from research.encoders import QuestionEncoder
     from research.observe import Recorder
     from research.search import PageOrder
     from research.settings import Settings
@@ -89,7 +89,8 @@ class DocumentsSource:
         scores = calibrate(self.name, evidence, reader.pages.totals().pages, alone=alone)
         return Retrieved(
             labelled(
-                reader, [_found_item(found, score, limit) for found, score in zip(outcome.found, scores, strict=True)]
+                [_found_item(found, score, limit) for found, score in zip(outcome.found, scores, strict=True)],
+                reader.masks.labels,
             ),
             _status(outcome),
             outcome.coverage,

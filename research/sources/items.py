@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from research.context import Retrieved, labelled
 from research.experiences import (
     KIND,
     VALUES,
@@ -20,7 +19,7 @@ from research.experiences import (
     outcome_of,
     value_of,
 )
-from research.models import Item, LegScore, Question, Ref, SourceCoverage
+from research.models import Item, LegScore, Question, Ref, Retrieved, SourceCoverage, labelled
 from research.records import CodeTree, RepositoryInfo
 from research.search import FoundItem, FoundItems, ItemSearch, Ranking, Where
 from research.sources.records import in_words
@@ -49,7 +48,7 @@ class ItemsSource:
         found = self.find(reader, question.wording, limit, where=question.where)
         reason = "; ".join(found.notes)
         status = SourceCoverage(self.name, "degraded" if reason else "ok", reason)
-        items = by_names(question.wording, labelled(reader, [self.item(each) for each in found.items]))
+        items = by_names(question.wording, labelled([self.item(each) for each in found.items], reader.masks.labels))
         return Retrieved(items, status, notes=tuple(found.notes), fresh=found.fresh)
 
     def find(self, reader: Reader, text: str, limit: int, *, where: Where | None = None) -> FoundItems:

@@ -8,12 +8,10 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from research.context import Retrieved, labelled
 from research.errors import CtxError
 from research.memories import Memory, Within
-from research.models import SUPERSEDED, Item, LegScore, Question, Ref, SourceCoverage
+from research.models import SUPERSEDED, Item, LegScore, Question, Ref, Retrieved, SourceCoverage, labelled
 from research.search import Ranked, View, Views, allowed, rank, read_question
-from research.sources.items import by_names
 from research.store import spoken_text
 
 if TYPE_CHECKING:
@@ -64,11 +62,13 @@ class MemoriesSource:
 
     def retrieve(self, reader: Reader, question: Question, limit: int) -> Retrieved:
         found = self.find(reader, question.tenant, question.text, limit, session=question.session)
+        from research.sources.items import by_names  # not needed to recall
+
         reason = "; ".join(found.notes)
         status = SourceCoverage(self.name, "degraded" if reason else "ok", reason)
         ranked = ((memory_item(memory, each), found.newer(each)) for _, memory, each in found.ranked)
         told = [replace(item, metadata={**item.metadata, "newer": newer}) if newer else item for item, newer in ranked]
-        items = by_names(question.wording, labelled(reader, told))
+        items = by_names(question.wording, labelled(told, reader.masks.labels))
         return Retrieved(items, status, notes=found.notes, fresh=found.fresh)
 
     def find(

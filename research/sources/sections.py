@@ -15,9 +15,9 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from research.context import Plan, Retrieved, code_block, code_span, one_line, section, standing
+from research.context import Plan, code_block, code_span, one_line, section, standing
 from research.errors import ContextAssemblyError
-from research.models import Item, Question, page_link, section_of
+from research.models import Item, Question, Retrieved, page_link, section_of
 from research.sources.records import SOURCES, ContextItem, FormattedContext
 
 if TYPE_CHECKING:

@@ -24,9 +24,9 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from research import Index
-from research.context import Retrieved, Sieve, find
+from research.context import Sieve, find
 from research.errors import CtxError, UsageError
-from research.models import Question, SourceCoverage
+from research.models import Question, Retrieved, SourceCoverage
 from research.observe import TRACE, NullRecorder, Recorders, close_recorder, recorder_for, taken_up
 from research.observe.exporters import OpenTelemetryRecorder
 from research.observe.recorder import span_exporters

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from small_index import add, embed, find, score
 
-from research.encoders import TextEncoder
+from research.encoders import QuestionEncoder, TextEncoder
 from research.encoders.base import ALIASES
 from research.errors import CtxError
 from research.models import Question
-from research.search.vector_legs import DenseLeg, QuestionEncoder, VisualLeg
+from research.search.vector_legs import DenseLeg, VisualLeg
 from research.store import Catalog, ChromaClient, generations
 from research.store import publish as writer
 from tests.research.store.index_making import vectors_after

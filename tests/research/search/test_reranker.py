@@ -14,14 +14,14 @@ from zlib import crc32
 import pytest
 from small_index import add, embed, open_catalog
 
-from research.encoders import TextEncoder
+from research.encoders import QuestionEncoder, TextEncoder
 from research.errors import CtxError, EncoderUnavailable
 from research.index import Index
 from research.models import Question, SearchResults
 from research.search.highlights import Highlighter
 from research.search.legs import Chosen, Ranked
 from research.search.reranker import DEPTH, CrossEncoderReranker, PageReranker, describe, find, load_reranker
-from research.search.vector_legs import DenseLeg, QuestionEncoder, VisualLeg
+from research.search.vector_legs import DenseLeg, VisualLeg
 from research.settings import Settings
 from research.store import publish as writer
 from tests.conftest import built_once
