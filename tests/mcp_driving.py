@@ -11,9 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import httpx2
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
 from mcp.types import CallToolResult, TextContent
 
 from research.context import TokenCounter
@@ -108,3 +110,13 @@ def agent_of(log: Path, *args: str, **options: Any) -> Iterator[Driver]:
     with log.open("w") as errors, driven(stdio_client(parameters, errlog=errors), **options) as driver:
         yield driver
     assert log.read_text() == ""
+
+
+@contextmanager
+def agent_over_http(port: int, token: str, **options: Any) -> Iterator[Driver]:
+    """The tools of a server on this machine, for whoever has the token."""
+    headers = {"authorization": f"Bearer {token}", **options.pop("headers", {})}
+    http = httpx2.AsyncClient(headers=headers, timeout=60)
+    with driven(streamable_http_client(f"http://127.0.0.1:{port}/mcp", http_client=http), **options) as driver:
+        yield driver
+        driver.portal.call(http.aclose)

@@ -14,7 +14,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, FastAPI, Request
-from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -26,7 +25,7 @@ from research.service import documents, knowledge, questions, schemas, web
 from research.service.guard import AccessRules, Guard
 from research.service.jobs import JobRunner
 from research.service.metrics import Measured, measure, metrics_router
-from research.service.problems import MEDIA_TYPE, Problem, add_problem_handlers, problem_response
+from research.service.problems import MEDIA_TYPE, Problem, add_problem_handlers, problem_response, refused
 from research.service.schemas import Own, Routes
 from research.service.server import STOP_JOB_SECONDS
 from research.service.service import ServeOptions, Service
@@ -67,7 +66,7 @@ def create_app(
     service: Service, routers: Iterable[APIRouter] = (), doors: Mapping[str, ASGIApp] | None = None
 ) -> FastAPI:
     """Make all of it but the guard, which stands before it. `routers` need more than the service; `doors` are
-    applications of their own, by their path."""
+    applications of their own, which take POST, by their path."""
     app = FastAPI(
         title="ctx",
         version=research.__version__,
@@ -90,7 +89,7 @@ def create_app(
     for each_router in (knowledge.memories, router, *routers):
         app.include_router(each_router)
     for path, door in (doors or {}).items():
-        app.router.routes.append(Route(path, door, include_in_schema=False))
+        app.router.routes.append(Route(path, door, methods=["POST"], include_in_schema=False))
     app.state.service = service
     return app
 
@@ -217,15 +216,12 @@ class _McpDoor:
         self._jobs = jobs if allowed else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["method"] != "POST":  # no stream of its own is offered, and there is no session to end
-            await _mcp_refusal(405, -32600, "Send requests by POST", {"Allow": "POST"})(scope, receive, send)
-        elif self._service.stopping.is_set():
-            await _mcp_refusal(503, -32603, "The server is stopping")(scope, receive, send)
-        else:
-            # To import the SDK takes half a second, which the event loop must not stand still for.
-            manager = await asyncio.to_thread(self._manager)
-            async with manager.run():
-                await manager.handle_request(scope, receive, send)
+        if self._service.stopping.is_set():
+            raise refused(Problem(503, "The server is stopping"))
+        # To import the SDK takes half a second, which the event loop must not stand still for.
+        manager = await asyncio.to_thread(self._manager)
+        async with manager.run():
+            await manager.handle_request(scope, receive, send)
 
     def _manager(self) -> StreamableHTTPSessionManager:
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -236,8 +232,3 @@ class _McpDoor:
         checked_outside = TransportSecuritySettings(enable_dns_rebinding_protection=False)
         server = build_server(self._service, jobs=self._jobs, roots=self._service.options.roots)
         return StreamableHTTPSessionManager(server, stateless=True, security_settings=checked_outside)
-
-
-def _mcp_refusal(status: int, code: int, message: str, headers: dict[str, str] | None = None) -> JSONResponse:
-    error = {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": message}}
-    return JSONResponse(error, status, headers)

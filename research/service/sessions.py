@@ -17,11 +17,10 @@ There is no limit to wrong ones: 256 random bits are found by nobody, and one wo
 from __future__ import annotations
 
 import secrets
-import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import Form, Request
@@ -35,14 +34,12 @@ from research.service.schemas import Body, Routes
 from research.service.tokens import Grant, TokenBook, digest, new_token
 
 _LINK_SECONDS = 600.0
-_MOST_LINKS = 8  # that nobody has used yet; the oldest go
 _MOST_SESSIONS = 64  # those that were used longest ago go
 _IDLE_SECONDS = 24 * 3600.0
 _LIFE_SECONDS = 7 * 24 * 3600.0
-_LONGEST_COOKIE = 128
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Session:
     grant: Grant
     opened: float
@@ -50,68 +47,52 @@ class _Session:
 
 
 class Sessions:
-    """One-time tokens and the sessions of browsers. `clock` is in seconds, and never goes back."""
+    """One-time tokens and the sessions of browsers, by their hashes: what they are like says nothing of the ids, so no
+    time is worth measuring. Of one event loop, and whoever makes a link before it runs. `clock` never goes back."""
 
     def __init__(self, tokens: TokenBook, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._tokens = tokens
         self._clock = clock
-        self._links: OrderedDict[str, float] = OrderedDict()  # hashes, and until when they are good
-        self._sessions: OrderedDict[str, _Session] = OrderedDict()  # by hash, the one used last at the end
-        self._changing = threading.Lock()
+        self._links: dict[str, float] = {}  # until when they are good
+        self._sessions: OrderedDict[str, _Session] = OrderedDict()  # the one used last at the end
 
     def new_link(self) -> Secret:
         """A token for the owner's browser, good once and for ten minutes. There may be several at a time."""
         token = new_token()
-        with self._changing:
-            self._links[digest(token)] = self._clock() + _LINK_SECONDS
-            while len(self._links) > _MOST_LINKS:
-                self._links.popitem(last=False)
+        self._links[digest(token)] = self._clock() + _LINK_SECONDS
         return Secret(token)
 
     def log_in(self, token: str) -> str | None:
         """The id of a new session, for its cookie, in exchange for a one-time or lasting token; None for any other."""
-        grant = self._redeem(token) or self._tokens.grant_for(token)
+        now = self._clock()
+        linked = now < self._links.pop(digest(token), 0.0)
+        grant = (self._tokens.owner_grant() if linked else None) or self._tokens.grant_for(token)
         if grant is None:
             return None
-        name, now = secrets.token_urlsafe(32), self._clock()
-        with self._changing:
-            self._sessions[digest(name)] = _Session(grant, now, now)
-            while len(self._sessions) > _MOST_SESSIONS:
-                self._sessions.popitem(last=False)
+        name = secrets.token_urlsafe(32)
+        self._sessions[digest(name)] = _Session(grant, now, now)
+        if len(self._sessions) > _MOST_SESSIONS:
+            self._sessions.popitem(last=False)
         return name
 
     def caller_for(self, cookies: Sequence[str]) -> Principal | None:
         """Whose session one of these ids is. (A browser may hold several of one name: other ports can set them.)"""
-        for name in cookies:
-            if 0 < len(name) <= _LONGEST_COOKIE and (session := self._use(digest(name))) is not None:
+        now = self._clock()
+        for known_as in map(digest, cookies):
+            session = self._sessions.get(known_as)
+            if session is None:
+                continue
+            over = now - session.used >= _IDLE_SECONDS or now - session.opened >= _LIFE_SECONDS
+            if not over and self._tokens.still_gives(session.grant):
+                session.used = now
+                self._sessions.move_to_end(known_as)
                 return session.grant.caller
+            del self._sessions[known_as]
         return None
 
     def log_out(self, cookies: Sequence[str]) -> None:
-        with self._changing:
-            for name in cookies:
-                self._sessions.pop(digest(name), None)
-
-    def _redeem(self, token: str) -> Grant | None:
-        """Give what the owner's token gives, for a one-time token that is still good, and never for the same again."""
-        with self._changing:
-            until = self._links.pop(digest(token), 0.0)
-        return self._tokens.owner_grant() if self._clock() < until else None
-
-    def _use(self, known_as: str) -> _Session | None:
-        """Looked up by hash, whose likeness to another says nothing of the ids: no time is worth measuring here."""
-        now = self._clock()
-        with self._changing:
-            session = self._sessions.get(known_as)
-            if session is None:
-                return None
-            over = now - session.used >= _IDLE_SECONDS or now - session.opened >= _LIFE_SECONDS
-            if over or not self._tokens.still_gives(session.grant):
-                del self._sessions[known_as]
-                return None
-            self._sessions[known_as] = replace(session, used=now)
-            self._sessions.move_to_end(known_as)
-            return session
+        for name in cookies:
+            self._sessions.pop(digest(name), None)
 
 
 def cookie_name(port: int | None) -> str:

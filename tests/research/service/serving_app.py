@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
 import httpx
+from fastapi import APIRouter
 
 from ingest import start_job
 from research.governance import Principal
@@ -31,12 +32,13 @@ async def client_of(
     options: ServeOptions | None = None,
     settings: Settings | None = None,
     *,
+    routers: Iterable[APIRouter] = (),
     caller: Principal | None = OWNER,
     trace: str = "",
 ) -> AsyncIterator[tuple[httpx.AsyncClient, Service]]:
     """A client of a service on this index, asking as somebody, or as nobody."""
     service = Service(Index(root, settings), options)
-    app = create_app(service)
+    app = create_app(service, routers)
 
     async def behind_the_guard(scope: Any, receive: Any, send: Any) -> None:
         scope.setdefault("state", {}).update(request_id="test-request", caller=caller, traceparent=trace)

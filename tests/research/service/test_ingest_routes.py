@@ -7,9 +7,7 @@ import json
 import socket
 import subprocess
 import sys
-import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,62 +17,44 @@ import pytest
 
 from ingest import start_job
 from research.governance import Principal
-from research.index import Index
-from research.service.app import create_app
 from research.service.jobs import JobRunner, StartJob
-from research.service.server import IndexServer, listen
-from research.service.service import Limits, ServeOptions, Service
+from research.service.service import Limits, ServeOptions
 from research.service.uploads import Uploads, ingest_router
 from research.settings import Settings
 from research.store import IndexPaths
 from research.store import files as stored
 from tests.conftest import write_pdf
-from tests.research.service.serving_app import OWNER, events, wait_for
+from tests.research.service.serving_app import OWNER, client_of, events
+from tests.served import served_here
 from tests.soak.running import PATIENCE
 
 QUICK = Settings(ocr="off", images=False)
 PDF = b"%PDF-1.7 not much of one"
 
 
-class Served:
-    """A service with its ingest, and who asks it."""
-
-    def __init__(self, root: Path, options: ServeOptions, start: StartJob | None = None) -> None:
-        self.service = Service(Index(root, QUICK), options)
-        self.jobs = JobRunner(start or partial(start_job, root, QUICK), most_waiting=options.limits.jobs)
-        self.uploads = Uploads(IndexPaths(root), self.jobs, options.limits)
-        self.app = create_app(self.service, [ingest_router(self.jobs, self.uploads, options)])
-        self.caller: Principal | None = OWNER
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] == "http":
-            scope.setdefault("state", {}).update(request_id="test-request", caller=self.caller)
-        await self.app(scope, receive, send)
+Work = Callable[[httpx.AsyncClient], Coroutine[Any, Any, None]]
 
 
-@asynccontextmanager
-async def client_of(
-    root: Path, options: ServeOptions, start: StartJob | None = None
-) -> AsyncIterator[tuple[httpx.AsyncClient, Served]]:
-    served = Served(root, options, start)
-    transport = httpx.ASGITransport(served)
-    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", timeout=60) as client:
-        try:
-            yield client, served
-        finally:
-            await asyncio.to_thread(served.jobs.stop, PATIENCE)
-            await served.service.close()
+def run(
+    work: Work, root: Path, start: StartJob | None = None, *, caller: Principal | None = OWNER, **options: Any
+) -> None:
+    """Do this with a client of a service with its ingest."""
 
-
-Work = Callable[[httpx.AsyncClient, Served], Coroutine[Any, Any, None]]
-
-
-def run(work: Work, root: Path, start: StartJob | None = None, **options: Any) -> None:
     async def main() -> None:
-        async with client_of(root, ServeOptions(**{"allow_ingest": True, **options}), start) as (client, served):
-            await work(client, served)
+        chosen = ServeOptions(**{"allow_ingest": True, **options})
+        jobs = JobRunner(start or partial(start_job, root, QUICK), most_waiting=chosen.limits.jobs)
+        router = ingest_router(jobs, Uploads(IndexPaths(root), jobs, chosen.limits), chosen)
+        async with client_of(root, chosen, QUICK, routers=[router], caller=caller) as (client, _):
+            try:
+                await work(client)
+            finally:
+                await asyncio.to_thread(jobs.stop, PATIENCE)
 
     asyncio.run(main())
+
+
+async def jobs_of(client: httpx.AsyncClient) -> list[Any]:
+    return list((await client.get("/api/ingest")).json()["jobs"])
 
 
 def never(paths: Sequence[Path]) -> subprocess.Popen[bytes]:
@@ -109,7 +89,7 @@ def test_an_upload_becomes_a_document_that_answers(tmp_path: Path) -> None:
     root = tmp_path / "index"
     pdf = write_pdf(tmp_path / "walrus.pdf", ["The walrus has two long tusks."])
 
-    async def work(client: httpx.AsyncClient, served: Served) -> None:
+    async def work(client: httpx.AsyncClient) -> None:
         sent = files(("../../walrus.pdf", pdf.read_bytes()), ("broken.pdf", PDF))
         answer = await client.post("/api/ingest", files=sent)
         assert answer.status_code == 202
@@ -138,7 +118,7 @@ def test_a_folder_below_a_root(tmp_path: Path) -> None:
     write_pdf(allowed / "papers" / "seal.pdf", ["The seal has none."])
     (allowed / "empty").mkdir()
 
-    async def work(client: httpx.AsyncClient, served: Served) -> None:
+    async def work(client: httpx.AsyncClient) -> None:
         job = (await client.post("/api/ingest", json={"folder": str(allowed / "papers")})).json()
         assert (job["folder"], job["files"]) == (str(allowed / "papers"), [])
         ended = await done(client, job)
@@ -160,7 +140,7 @@ def test_what_lies_outside_the_roots_is_refused_whether_it_is_there_or_not(tmp_p
     (allowed / "loop").symlink_to(allowed / "loop")
     (allowed / "file.pdf").write_bytes(PDF)
 
-    async def work(client: httpx.AsyncClient, served: Served) -> None:
+    async def work(client: httpx.AsyncClient) -> None:
         answers = [
             is_problem(await client.post("/api/ingest", json={"folder": folder}), 403)
             for folder in (
@@ -171,7 +151,7 @@ def test_what_lies_outside_the_roots_is_refused_whether_it_is_there_or_not(tmp_p
         assert len({json.dumps(answer) for answer in answers}) == 1, "not a word differs"
         for folder in ("no such folder", "file.pdf", "loop", "x" * 4000, "𝄞"):
             is_problem(await client.post("/api/ingest", content=json.dumps({"folder": folder}), headers=JSON), 404)
-        assert served.jobs.documents() == []
+        assert await jobs_of(client) == []
 
     run(work, tmp_path / "index", roots=(allowed,))
 
@@ -183,7 +163,7 @@ def test_bodies_that_nobody_can_use(tmp_path: Path) -> None:
     root = tmp_path / "index"
     form = {"content-type": "multipart/form-data; boundary=x"}
 
-    async def work(client: httpx.AsyncClient, served: Served) -> None:
+    async def work(client: httpx.AsyncClient) -> None:
         for body, headers, status in (
             (b"", {}, 415),
             (b"%PDF", {"content-type": "application/pdf"}, 415),
@@ -204,7 +184,7 @@ def test_bodies_that_nobody_can_use(tmp_path: Path) -> None:
         three = await client.post("/api/ingest", files=files(PDF, PDF + b"2", PDF + b"3"))
         assert "many" in is_problem(three, 413)["title"]
         assert stored.all_uploads(IndexPaths(root)) == []
-        assert served.jobs.documents() == []
+        assert await jobs_of(client) == []
 
     run(work, root, roots=(tmp_path,), limits=Limits(upload_files=2))
 
@@ -221,20 +201,13 @@ def test_only_the_owner_and_only_where_it_was_allowed(tmp_path: Path) -> None:
             assert words in problem["title"]
             assert problem["hint"]
 
-    async def others(client: httpx.AsyncClient, served: Served) -> None:
-        for caller in (Principal("somebody", "t"), None):
-            served.caller = caller
-            await refused(client, "owner")
-
-    async def nobody(client: httpx.AsyncClient, served: Served) -> None:
-        await refused(client, "does not ingest")
-
-    run(others, tmp_path / "index")
-    run(nobody, tmp_path / "index", allow_ingest=False)
+    for caller in (Principal("somebody", "t"), None):
+        run(partial(refused, words="owner"), tmp_path / "index", caller=caller)
+    run(partial(refused, words="does not ingest"), tmp_path / "index", allow_ingest=False)
 
 
 def test_jobs_that_are_none(tmp_path: Path) -> None:
-    async def work(client: httpx.AsyncClient, served: Served) -> None:
+    async def work(client: httpx.AsyncClient) -> None:
         for method, path in (("GET", ""), ("GET", "/events"), ("DELETE", "")):
             is_problem(await client.request(method, f"/api/ingest/{'0' * 32}{path}"), 404)
             is_problem(await client.request(method, f"/api/ingest/short{path}"), 422)
@@ -245,7 +218,7 @@ def test_jobs_that_are_none(tmp_path: Path) -> None:
 def test_a_line_that_is_full_and_jobs_that_are_cancelled(tmp_path: Path) -> None:
     root = tmp_path / "index"
 
-    async def work(client: httpx.AsyncClient, served: Served) -> None:
+    async def work(client: httpx.AsyncClient) -> None:
         first = (await client.post("/api/ingest", files=files(PDF))).json()
         while (await client.get(first["url"])).json()["state"] == "queued":
             await asyncio.sleep(0.01)
@@ -268,7 +241,7 @@ def test_an_index_that_is_a_foreign_folder_is_left_alone(tmp_path: Path) -> None
     root.mkdir()
     (root / "notes.txt").write_text("mine")
 
-    async def work(client: httpx.AsyncClient, served: Served) -> None:
+    async def work(client: httpx.AsyncClient) -> None:
         answer = await client.post("/api/ingest", files=files(PDF))
         assert answer.status_code in (422, 503)
         assert [path.name for path in root.iterdir()] == ["notes.txt"]
@@ -276,51 +249,22 @@ def test_an_index_that_is_a_foreign_folder_is_left_alone(tmp_path: Path) -> None
     run(work, root)
 
 
-@contextmanager
-def real_server(root: Path, start: StartJob, **options: Any) -> Iterator[tuple[int, Served]]:
-    """uvicorn in a thread, on a port of this machine."""
-    made = ServeOptions(allow_ingest=True, **options)
-    with listen(made) as listening:
-        started = threading.Event()
-        served: list[Served] = []
-
-        def serve() -> None:
-            served.append(Served(root, made, start))
-            server = IndexServer(served[0].service, served[0], on_started=started.set)
-            served.append(server)  # type: ignore[arg-type]
-            server.run([listening])
-
-        thread = threading.Thread(target=serve)
-        thread.start()
-        assert started.wait(PATIENCE)
-        try:
-            yield listening.getsockname()[1], served[0]
-        finally:
-            served[0].jobs.stop(PATIENCE)
-            served[1].stop()  # type: ignore[attr-defined]
-            thread.join(PATIENCE)
-
-
 def test_a_client_that_goes_away_in_the_middle_leaves_nothing(tmp_path: Path, loopback: None) -> None:
     root = tmp_path / "index"
-    head = b"POST /api/ingest HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: multipart/form-data; boundary=x\r\n"
-    part = b'--x\r\nContent-Disposition: form-data; name="files"; filename="a.pdf"\r\n\r\n%PDF'
-    with real_server(root, never) as (port, served):
-        with socket.create_connection(("127.0.0.1", port)) as client:
-            client.sendall(head + b"Content-Length: 100000000\r\n\r\n" + part + bytes(3_000_000))
-            wait_for(lambda: served.jobs._reserved == 1)
-        wait_for(lambda: served.jobs._reserved == 0)
-        assert served.jobs.documents() == []
-        assert stored.all_uploads(IndexPaths(root)) == []
-        # The server goes on, and so does whoever has more patience.
-        answer = httpx.post(f"http://127.0.0.1:{port}/api/ingest", files=files(PDF), timeout=PATIENCE)
-        assert answer.status_code == 202
-        url = f"http://127.0.0.1:{port}{answer.json()['events_url']}"
-        with httpx.stream("GET", url, timeout=PATIENCE) as stream:
-            assert next(stream.iter_lines()) == "event: job"
-        with httpx.stream("GET", url, timeout=PATIENCE) as stream:
-            lines = stream.iter_lines()
-            assert next(lines) == "event: job"
-            served.jobs.begin_stop()
-            assert list(lines)[-1] == "", "a stop ends the stream at once"
+    with served_here(root, tmp_path, QUICK, start=lambda *_: never([]), allow_ingest=True) as server:
+        token = {"Authorization": f"Bearer {server.token}"}
+        with httpx.Client(base_url=f"http://127.0.0.1:{server.port}", headers=token, timeout=PATIENCE) as client:
+            head = f"POST /api/ingest HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n"
+            head += f"Authorization: Bearer {server.token}\r\n"
+            head += "Content-Type: multipart/form-data; boundary=x\r\nContent-Length: 100000000\r\n\r\n"
+            part = '--x\r\nContent-Disposition: form-data; name="files"; filename="a.pdf"\r\n\r\n%PDF'
+            with socket.create_connection(("127.0.0.1", server.port)) as leaving:
+                leaving.sendall(f"{head}{part}".encode() + bytes(3_000_000))
+            assert client.get("/api/ingest").json()["jobs"] == []
+            assert stored.all_uploads(IndexPaths(root)) == []
+            # The server goes on, and so does whoever has more patience.
+            answer = client.post("/api/ingest", files=files(PDF))
+            assert answer.status_code == 202
+            with client.stream("GET", answer.json()["events_url"]) as stream:
+                assert next(stream.iter_lines()) == "event: job"
     assert [upload.name for upload in stored.waiting_uploads(IndexPaths(root))] == ["a.pdf"]

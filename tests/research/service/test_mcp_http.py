@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from subprocess import PIPE, Popen
@@ -18,13 +18,12 @@ import anyio
 import httpx2
 import pytest
 from mcp import MCPError
-from mcp.client.streamable_http import streamable_http_client
 from mcp.types import ImageContent
 
 from research.service.tokens import make_token
 from research.settings import Settings
 from research.store import IndexPaths
-from tests.mcp_driving import Driver, driven, fields_of, text_of, wire_tokens
+from tests.mcp_driving import Driver, agent_over_http, fields_of, text_of, wire_tokens
 from tests.served import Served, served_here
 from tests.serving import allow_loopback
 
@@ -84,16 +83,8 @@ def _loopback(loopback: None, served: Served) -> None:
     """This process may reach the server."""
 
 
-@contextmanager
-def agent_of(served: Served, token: str = "", **options: Any) -> Iterator[Driver]:
-    async def close() -> None:
-        await http.aclose()
-
-    sent = {"authorization": f"Bearer {token or served.token}", **options.pop("headers", {})}
-    http = httpx2.AsyncClient(headers=sent, timeout=60)
-    with driven(streamable_http_client(url(served), http_client=http), **options) as driver:
-        yield driver
-        driver.portal.call(close)
+def agent_of(served: Served, token: str = "", **options: Any) -> AbstractContextManager[Driver]:
+    return agent_over_http(served.port, token or served.token, **options)
 
 
 def body(method: str, **params: Any) -> dict[str, Any]:

@@ -11,18 +11,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from research.models import (
-    Confidence,
-    Coverage,
-    DroppedSource,
-    LegCoverage,
-    Passage,
-    Quote,
-    ResearchContext,
-    SourceDocument,
-)
+from research.models import ResearchContext
 from research.service.problems import Problem
 from research.service.web import answer_page, problem_page
+from tests.cli.answers import answer, quote, source
 from tests.research.service.serving_app import run_client as run
 from tests.research.service.web.browsing import ANSWER, HANDBOOK, QUESTION, ROOT
 
@@ -176,33 +168,8 @@ class Shown(HTMLParser):
 
 
 def hostile() -> ResearchContext:
-    passage = Passage(HARM, 0.5, (0.1, 0.2, 0.5, 0.3), 0, len(HARM), section_path=HARM)
-    source = SourceDocument(
-        doc_id="0123456789abcdef",
-        filename=f"{HARM}.pdf",
-        page=3,
-        extension="pdf",
-        image_path="x",
-        markdown_content=HARM,
-        page_label=HARM,
-        title=HARM,
-        cut=True,
-        suspicious=["orders"],
-        passages=[passage],
-    )
-    coverage = Coverage(legs=[LegCoverage("dense", "failed", HARM)], notes=[HARM], pages=9, pages_without_vectors=2)
-    return ResearchContext(
-        formatted_text="",
-        sources=[source, replace(source, image_path=None, passages=[], section_path=None)],
-        total_tokens=1,
-        truncated=True,
-        query=HARM,
-        max_tokens=800,
-        dropped=[DroppedSource("0123456789abcdef", HARM, 2, 0.1)],
-        coverage=coverage,
-        quotes=[Quote(HARM, 1, "page:0123456789abcdef#3", 3, 0.5, 0, 1)],
-        confidence=Confidence(0.9, "high"),
-    )
+    evil = source(HARM, 3, HARM, page_label=HARM, section_path=HARM, title=HARM, image_path="x", cut=True)
+    return replace(answer([evil, evil], [quote(HARM)], query=HARM), truncated=True)
 
 
 @pytest.mark.parametrize(
@@ -218,16 +185,7 @@ def test_whatever_a_document_holds_is_text_on_the_plain_page(page: str) -> None:
     assert "\u202e" not in shown.text, "nor does it turn what is read"
     assert "script" not in shown.tags
     assert not [name for name in shown.attributes if name.startswith("on") or name == "style"]
-    assert all(source.startswith("/api/documents/0123456789abcdef/pages/3/") for source in shown.sources)
+    assert all(source.startswith("/api/documents/aaaa/pages/3/") for source in shown.sources)
     assert all(link.startswith(("/", "#source-")) for link in shown.links)
-
-
-def test_the_plain_page_tells_what_is_to_be_noted() -> None:
-    text = Shown.of(answer_page(hostile(), lambda text: [], "/")).text
-    for words in (
-        "truncated: sources 1 and 2 are shown in part",
-        "(budget 800 tokens; raise it with max_tokens=)",
-        "dense search failed",
-        " pages are searched by their words only",
-    ):
-        assert words in text
+    noted = "truncated: sources 1 and 2 are shown in part (budget 10000 tokens; raise it with max_tokens=)"
+    assert (noted in shown.text) == bool(shown.sources)
