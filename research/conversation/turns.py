@@ -29,6 +29,7 @@ from research.conversation.metrics import ContextBuilderMetrics
 from research.conversation.service import EmbeddedMemory
 from research.conversation.turn import BuiltContext, Turn, spoken
 from research.errors import CtxError
+from research.request import AskRequest
 from research.settings import FLOOR
 
 if TYPE_CHECKING:
@@ -178,14 +179,15 @@ class TurnMaker:
         room = (limit - sum(overhead(each) + count(each["content"]) for each in own)) // 2
         if not turn.user_message.strip() or room < _LEAST_TOKENS:
             return _Block("no room")
-        for share in _SHRINKING:
-            try:
-                context = self._index.ask(turn.user_message, max_tokens=int(room * share), before=_asked_before(turn))
-            except CtxError as error:
-                from research.observe import log_failure
+        try:
+            found = self._index.find(AskRequest(turn.user_message, before=_asked_before(turn)))
+        except CtxError as error:
+            from research.observe import log_failure
 
-                log_failure("conversation", "asking documents for a turn", error)
-                return _Block("failed")
+            log_failure("conversation", "asking documents for a turn", error)
+            return _Block("failed")
+        for share in _SHRINKING:
+            context = found.within(int(room * share), self._index.counter)
             if not context.sources or (context.confidence is not None and context.confidence.level == "none"):
                 return _Block("nothing found")
             shown = self._safe_sources(context.sources)

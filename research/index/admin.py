@@ -119,7 +119,7 @@ class Packages:
 
     def rebuild(self, package_id: str) -> ContextPackage:
         """Built anew from its request, under the same id."""
-        return self._store().rebuild(package_id, self._index.acting())
+        return self._store().get(package_id, self._index.acting(), anew=True)
 
     def feedback(self, package_id: str, *refs: str, useful: bool = True) -> list[str]:
         """Tell whether sources of a package were of use, all of them if none is named."""

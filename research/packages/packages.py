@@ -58,20 +58,13 @@ class Packages:
             key = (principal.tenant, principal.name, request.id or "", request.canonical(), fit)
             return self._flights.once(key, lambda: self._first(request, principal, trace, fit))
 
-    def get(self, package_id: str, principal: Principal) -> ContextPackage:
-        """From the cache; where its time is over, or policy or index have changed, built anew under the same id. Raises
-        NothingFoundError if there is none of this principal's."""
+    def get(self, package_id: str, principal: Principal, *, anew: bool = False) -> ContextPackage:
+        """Return a package from the cache; where its time is over, or policy or index have changed, or `anew`, built
+        once more under the same id. Raises NothingFoundError if there is none of this principal's."""
         with traced("") as trace, telling(trace), self._timed("package"):
             return self._flights.once(
-                (principal.tenant, principal.name, package_id), lambda: self._again(package_id, principal, trace)
-            )
-
-    def rebuild(self, package_id: str, principal: Principal) -> ContextPackage:
-        """Built anew, whatever the cache holds."""
-        with traced("") as trace, telling(trace), self._timed("package"):
-            return self._flights.once(
-                (principal.tenant, principal.name, package_id, "anew"),
-                lambda: self._again(package_id, principal, trace, anew=True),
+                (principal.tenant, principal.name, package_id, anew),
+                lambda: self._again(package_id, principal, trace, anew=anew),
             )
 
     def listed(self, principal: Principal, *, limit: int = 100) -> list[ContextPackage]:
