@@ -37,6 +37,7 @@ SWITCHES = {
     "ORT_DISABLE_TELEMETRY": "1",
     "ANONYMIZED_TELEMETRY": "False",
     "HF_HUB_DISABLE_TELEMETRY": "1",
+    "HF_HUB_DISABLE_PROGRESS_BARS": "1",  # its client's, and those of transformers
     "DO_NOT_TRACK": "1",
     "FASTAPI_OTEL_AUTO_CONFIGURE": "false",
 }

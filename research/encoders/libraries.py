@@ -16,7 +16,6 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -37,16 +36,15 @@ _kept: list[Any] = []  # a torch Library withdraws its definitions when it is co
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Nothing these libraries say on the way is for the user: no bars, no warnings, no log lines. Nor is anything for
-    their makers: the hub's client reads once, when it is imported, that it is to report nothing."""
-    os.environ.update(HF_HUB_DISABLE_TELEMETRY="1", DO_NOT_TRACK="1")
+    """Keep to themselves what these libraries say on the way: bars, warnings, log lines. Nor is anything for their
+    makers. The hub's client, which transformers follows, reads once that it is to report nothing and draw no bars."""
+    os.environ.update(HF_HUB_DISABLE_TELEMETRY="1", DO_NOT_TRACK="1", HF_HUB_DISABLE_PROGRESS_BARS="1")
     before = logging.root.manager.disable
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         logging.disable(logging.CRITICAL)
         try:
-            with _no_bars():
-                yield
+            yield
         finally:
             logging.disable(before)
 
@@ -90,25 +88,6 @@ def colpali_ready(checkpoint: str = DEFAULT_CHECKPOINT) -> bool:
     from research.encoders.checkpoints import at_hand
 
     return at_hand(checkpoint)
-
-
-@contextmanager
-def _no_bars() -> Iterator[None]:
-    if not (is_there("huggingface_hub") and is_there("transformers") and is_there("torch")):
-        yield
-        return
-    bars: Any = import_module("huggingface_hub.utils")
-    talk: Any = import_module("transformers.utils.logging")
-    hub, own = bars.are_progress_bars_disabled(), talk.is_progress_bar_enabled()
-    bars.disable_progress_bars()
-    talk.disable_progress_bar()
-    try:
-        yield
-    finally:
-        if not hub:
-            bars.enable_progress_bars()
-        if own:
-            talk.enable_progress_bar()
 
 
 def allow_torchvision() -> None:
