@@ -15,6 +15,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import IO
 
 from ingest.jobs import A_BUG, NO_SPACE, Event, Failed, Job, PageOcrDone, PageStarted, Task, event_of
 from research.errors import FREE_SPACE, RUN_AGAIN, IndexUnusableError
@@ -57,6 +58,9 @@ LIMITS: Mapping[Task, Limits] = {
 @dataclass
 class _Process:
     handle: subprocess.Popen[bytes]
+    stdin: IO[bytes]
+    stdout: IO[bytes]
+    stderr: IO[bytes]
     job: Job | None = None
     started: bool = False  # whether it has taken up the job it was given
     page: int = 0
@@ -95,13 +99,9 @@ class Pool:
         while waiting or any(process.job for process in self._processes):
             self._assign_waiting(waiting)
             for key, _ in self._selector.select(timeout=self._tick):
-                process, stream = key.data
-                if process not in self._processes:  # it ended with an event before this one
-                    continue
-                if stream == "stderr":
-                    self._on_stderr(process)
-                else:
-                    yield from self._on_output(process, waiting)
+                process, on_data = key.data
+                if process in self._processes:  # it may have ended with an event before this one
+                    yield from on_data(process, waiting)
             self._clock.tick()
             yield from self._check_timeouts(waiting)
 
@@ -117,18 +117,14 @@ class Pool:
     def _assign(self, process: _Process, job: Job) -> None:
         now = self._clock.seconds
         process.job, process.started, process.page, process.page_since, process.job_since = job, False, 0, now, now
-        stdin = process.handle.stdin
-        assert stdin is not None
         try:
-            stdin.write(job.to_json().encode() + b"\n")
-            stdin.flush()
+            process.stdin.write(job.to_json().encode() + b"\n")
+            process.stdin.flush()
         except BrokenPipeError:
             return  # it died while idle; _on_output sees the end of its output and says so
 
     def _on_output(self, process: _Process, waiting: deque[Job]) -> Iterator[Event]:
-        stdout = process.handle.stdout
-        assert stdout is not None
-        data = os.read(stdout.fileno(), 1 << 16)
+        data = os.read(process.stdout.fileno(), 1 << 16)
         if not data:
             yield from self._on_exit(process, waiting)
             return
@@ -142,15 +138,14 @@ class Pool:
             else:
                 yield self._track(process, _with_cause(event_of(process.job, message)))
 
-    def _on_stderr(self, process: _Process) -> None:
+    def _on_stderr(self, process: _Process, _: deque[Job]) -> tuple[()]:
         """Keep the end of what it says: a library that crashes sometimes says why."""
-        stderr = process.handle.stderr
-        assert stderr is not None
-        data = os.read(stderr.fileno(), 1 << 16)
+        data = os.read(process.stderr.fileno(), 1 << 16)
         if data:
             process.stderr_tail = (process.stderr_tail + data)[-_KEPT:]
         else:
-            self._selector.unregister(stderr)
+            self._selector.unregister(process.stderr)
+        return ()
 
     def _track(self, process: _Process, event: Event) -> Event:
         """Keep track of the page in work, and of when the job is over."""
@@ -189,7 +184,7 @@ class Pool:
             if now - process.job_since > limits.document:
                 self._kill(process)
                 reason = f"reading it took more than {limits.document:g} seconds"
-                yield _logged(Failed(job, ledger.WHOLE, ledger.TIMEOUT, reason))
+                yield _log(Failed(job, ledger.WHOLE, ledger.TIMEOUT, reason))
             elif now - process.page_since > seconds:
                 self._kill(process)
                 yield from self._retry_or_give_up(job, page, _page_timeout(seconds, started=process.started), waiting)
@@ -207,9 +202,9 @@ class Pool:
             log.warning("%s, page %d: %s; trying again", job.path, page, why.code, extra=in_full(full))
             waiting.appendleft(job)
         elif page == 0 or page in job.skip_pages or job.given_up >= _PAGES_GIVEN_UP or hopeless:
-            yield _logged(Failed(job, ledger.WHOLE, why.code, why.reason, tries, why.trace))
+            yield _log(Failed(job, ledger.WHOLE, why.code, why.reason, tries, why.trace))
         else:
-            yield _logged(Failed(job, page, why.code, why.reason, tries, why.trace))
+            yield _log(Failed(job, page, why.code, why.reason, tries, why.trace))
             left = tuple(number for number in job.pages if number != page)
             without = replace(job, skip_pages=(*job.skip_pages, page), pages=left, given_up=job.given_up + 1)
             waiting.appendleft(replace(without, last_failure=(why.code, why.reason)))
@@ -221,28 +216,25 @@ class Pool:
             stderr=subprocess.PIPE,
             environment={"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"},
         )
-        process = _Process(handle)
-        self._processes.append(process)
+        assert handle.stdin is not None
         assert handle.stdout is not None
         assert handle.stderr is not None
-        self._selector.register(handle.stdout, selectors.EVENT_READ, (process, "stdout"))
-        self._selector.register(handle.stderr, selectors.EVENT_READ, (process, "stderr"))
+        process = _Process(handle, handle.stdin, handle.stdout, handle.stderr)
+        self._processes.append(process)
+        self._selector.register(process.stdout, selectors.EVENT_READ, (process, self._on_output))
+        self._selector.register(process.stderr, selectors.EVENT_READ, (process, self._on_stderr))
         return process
 
     def _kill(self, process: _Process) -> None:
-        stdin, stdout, stderr = process.handle.stdin, process.handle.stdout, process.handle.stderr
-        assert stdin is not None
-        assert stdout is not None
-        assert stderr is not None
         process.handle.kill()
         process.handle.wait()
-        process.stderr_tail = (process.stderr_tail + _drain(stderr.fileno()))[-_KEPT:]
-        for stream in (stdout, stderr):
+        process.stderr_tail = (process.stderr_tail + _drain(process.stderr.fileno()))[-_KEPT:]
+        for stream in (process.stdout, process.stderr):
             if stream in self._selector.get_map():
                 self._selector.unregister(stream)
             stream.close()
         try:
-            stdin.close()
+            process.stdin.close()
         except BrokenPipeError:
             process.buffer = b""  # an unsent job went down with it
         self._processes.remove(process)
@@ -257,16 +249,12 @@ def _drain(descriptor: int) -> bytes:
         return b""
 
 
-def _logged(event: Failed) -> Failed:
-    """One whose process ended: its trace is whatever that process said last, and may quote the document."""
-    _log(event)
-    return event
-
-
-def _log(event: Failed, frames: str = "") -> None:
+def _log(event: Failed, frames: str = "") -> Failed:
+    """Log a failure. `frames` of its trace may be told; what a process that ended said last may quote the document."""
     where = f"{event.job.path}, page {event.page}" if event.page else str(event.job.path)
     full = f"{where}: {event.reason}{_trace_below(event.trace)}"
     log.error("%s: given up: %s%s", where, event.code, _trace_below(frames), extra=in_full(full))
+    return event
 
 
 def _trace_below(trace: str) -> str:
