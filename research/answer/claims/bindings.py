@@ -223,7 +223,7 @@ def _acted_on(claim: Reading, part: Reading) -> Iterator[str]:
         if by == _FAR and verb.text.endswith("ed") and (part.is_passive or there[0].text != verb.text):
             continue  # "respirators fitted yearly" had it done to them
         agent = next((word for word in claim.words if word.place > by), before)
-        if (agent is before and verb.place - before.place > 1) or agent.is_light or agent.is_verb or agent.is_unit:
+        if (agent is before and verb.place - before.place > 2) or agent.is_light or agent.is_verb or agent.is_unit:
             continue
         turned = -1 if any(place > there[0].place for place in part.passives) else 1
         steps = [turned * (word.place - there[0].place) for word in part.words if word.stem == agent.stem]
