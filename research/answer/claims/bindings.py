@@ -217,7 +217,7 @@ def _acted_on(claim: Reading, part: Reading) -> Iterator[str]:
     """Who does it in the claim has it done to them there: "the council reports to her", of "she reports to them"."""
     for before, verb in pairwise(claim.words):
         there = [word for word in part.words if word.stem == verb.stem]
-        if not verb.is_verb or len(there) != 1:
+        if not verb.is_verb or len(there) != 1 or side_of(claim, before) != side_of(claim, verb):
             continue
         by = next((place for place in claim.passives if place > verb.place), _FAR)
         if by == _FAR and verb.text.endswith("ed") and (part.is_passive or there[0].text != verb.text):
