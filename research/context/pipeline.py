@@ -33,6 +33,10 @@ _JUDGED = 10
 # Of the best score of all, and of the best of its own kind, that an item has to reach to be of use beside them:
 # measured where a question goes to every source (RETRIEVAL.md, Scores).
 _OF_BEST, _OF_ITS_KIND = 0.3, 0.68
+_RIVALS = (
+    "page",
+    "memory",
+)  # of which one answers as a rule: their scores share its chances, and fall far with the rank
 
 
 class Source(Protocol):
@@ -205,7 +209,8 @@ def least_scores(scored: Iterable[tuple[str, float]], floor: float) -> dict[str,
     for kind, score in scored:
         best[kind] = max(score, best.get(kind, 0.0))
     most = max(best.values(), default=0.0)
-    return {kind: max(floor, _OF_BEST * most, _OF_ITS_KIND * own) for kind, own in best.items()}
+    of_kind = {kind: 0.0 if kind in _RIVALS else _OF_ITS_KIND for kind in best}
+    return {kind: max(floor, _OF_BEST * most, of_kind[kind] * own) for kind, own in best.items()}
 
 
 def answers(outcomes: Mapping[str, Outcome[Retrieved]]) -> list[Retrieved]:
