@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from research.store.graph import CALLS, CONTAINS, EDGE_KINDS, REFERS, TOLD_IN, NewNode
     from research.store.holdings import file_of, found_at, plan_removal, remove, status_of
     from research.store.item_writes import LEAST_MEMBERS, ParentItems, Written
-    from research.store.items import KINDS, PART, ItemParent, KindState, NewItem, Scalar, StoredItem, fitting_parts
+    from research.store.items import PART, ItemParent, KindState, NewItem, Scalar, StoredItem, fitting_parts
     from research.store.labels import NAMES, PATH, TAG, Label, is_tag
     from research.store.memories import SearchedRow, TenantState, spoken_text, words_of
     from research.store.memory_writes import Told
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from research.store.reader import DriverError, Reader, Writer
     from research.store.restoring import restore
     from research.store.vectors import OFF, REGIONS, ComparedChunk, PageBlobs, PageImage, cosines, visual_kind
-    from research.store.words import ByWord, Floors, Term, WordWeights, asked_words
+    from research.store.words import KINDS, ByWord, Floors, Term, WordWeights, asked_words
 else:
     __getattr__, __dir__, __all__ = exports(
         __name__,
@@ -59,7 +59,7 @@ else:
             "graph": "CALLS CONTAINS EDGE_KINDS NewNode REFERS TOLD_IN",
             "holdings": "file_of found_at plan_removal remove status_of",
             "item_writes": "LEAST_MEMBERS ParentItems Written",
-            "items": "ItemParent KINDS KindState NewItem PART Scalar StoredItem fitting_parts",
+            "items": "ItemParent KindState NewItem PART Scalar StoredItem fitting_parts",
             "labels": "Label NAMES PATH TAG is_tag",
             "memories": "SearchedRow TenantState spoken_text words_of",
             "memory_writes": "Told",
@@ -74,6 +74,6 @@ else:
             "reader": "DriverError Reader Writer",
             "restoring": "restore",
             "vectors": "ComparedChunk OFF PageBlobs PageImage REGIONS cosines visual_kind",
-            "words": "ByWord Floors Term WordWeights asked_words",
+            "words": "ByWord Floors KINDS Term WordWeights asked_words",
         },
     )

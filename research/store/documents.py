@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 from research.errors import DocumentError
 from research.records import Chunk, DocumentInfo, FailedPage, Line, Page
-from research.store import files
 from research.store.ledger import STAGE_IMAGES, STAGE_OCR, STAGE_VECTORS, add_tries, waits
 from research.store.reader import Repository
 from research.store.vectors import pack_lines
@@ -284,6 +283,11 @@ class Documents(Repository):
             connection.labels.leave_document(doc_id)
             connection.documents._delete(doc_id)
             connection.sessions.leave([doc_id])
+        self._remove_files(doc_id)
+
+    def _remove_files(self, doc_id: str) -> None:
+        from research.store import files  # which no question needs
+
         files.remove_images(self._db.paths, doc_id)
         files.remove(self._db.paths, doc_id)
 
@@ -301,8 +305,7 @@ class Documents(Repository):
                 connection.sessions.leave([info.doc_id])
         if self.get(info.doc_id) is not None:
             return None
-        files.remove_images(self._db.paths, info.doc_id)
-        files.remove(self._db.paths, info.doc_id)
+        self._remove_files(info.doc_id)
         return info
 
     def _take_path(self, doc_id: str, stamp: FileStamp) -> None:

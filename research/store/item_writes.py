@@ -17,10 +17,9 @@ from operator import add
 from typing import TYPE_CHECKING, Any
 
 from research.errors import UsageError
-from research.store.items import KINDS, LONGEST_KEY, LONGEST_TEXT, Items, NewItem, parts_of
-from research.store.packages import owners_of_items
+from research.store.items import LONGEST_KEY, LONGEST_TEXT, Items, NewItem, parts_of
 from research.store.reader import Writer, pack_vectors
-from research.store.words import ItemWords
+from research.store.words import KINDS, ItemWords
 
 if TYPE_CHECKING:
     import numpy as np
@@ -86,6 +85,11 @@ def _rows(given: ParentItems, kind: str) -> list[_Row]:
         analysed = ItemWords.of(item.title, item.text, item.words)
         rows[item.key] = _Row(item.key, (*stored, min(1.0, max(-1.0, item.prior))), analysed)
     return list(rows.values())
+
+
+def _owners_of(rows: Iterable[tuple[str, str, str]]) -> list[str]:
+    """What packages know items by, from their kind, parent and key."""
+    return [name for kind, parent, key in rows for name in (f"{kind}:{parent}", f"{kind}:{key.partition('#')[0]}")]
 
 
 def _parts(stored: Sequence[Any]) -> tuple[str, ...]:
@@ -216,7 +220,7 @@ class ItemWrites(Items):
         added = [row for key, row in wanted.items() if key not in before]
         first = self._db.reserve_sequence("items", len(changed) + len(added)) if changed or added else 0
         if changed:
-            self._db.packages.leave(owners_of_items((kind, parent, row.key) for *_, row in changed))
+            self._db.packages.leave(_owners_of((kind, parent, row.key) for *_, row in changed))
         elif added:
             self._db.labels.content_changed()
         columns = f"length, title_length, {_STORED}"
@@ -252,7 +256,7 @@ class ItemWrites(Items):
         self._db.words.forget("item_words", numbers)
         rows = self._db.rows_in("SELECT kind, parent, key FROM items WHERE item_no IN", numbers)
         if rows:
-            self._db.packages.leave(owners_of_items(rows))
+            self._db.packages.leave(_owners_of(rows))
         if labels:
             self._db.labels.leave_targets([("", f"{kind}:{key}") for kind, _, key in rows])
         self._db.rows_in("DELETE FROM items WHERE item_no IN", numbers)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from research.store.pages import batched
-from research.store.reader import Repository, unpack_vectors
+from research.store.reader import Repository, stacked
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
     from research.encoders import TextEncoder
 
-
-KINDS: Mapping[str, str] = {"code": "c", "commit": "h", "experience": "e", "value": "v"}
-"""Every kind of items, with the sign that its words have in full-text search."""
 
 LONGEST_TEXT = 1 << 16
 LONGEST_KEY = 1 << 13
@@ -249,8 +246,6 @@ class Items(Repository):
     ) -> tuple[list[int], NDArray[np.float16]]:
         """Those that this encoder made, of all items of a kind or of these: the item of each, in order, and (n,
         dim)."""
-        import numpy as np
-
         query = (
             "SELECT v.item_no, v.vector FROM items i JOIN item_vectors v ON v.item_no = i.item_no"
             " WHERE i.kind = ? AND v.encoder = ?"
@@ -260,9 +255,7 @@ class Items(Repository):
         else:
             then = "ORDER BY v.item_no, v.part"
             rows = self._db.rows_in(f"{query} AND i.item_no IN", sorted(numbers), then, first=(kind, encoder))
-        if not rows:
-            return [], np.zeros((0, 0), dtype=np.float16)
-        return [int(row[0]) for row in rows], unpack_vectors([row[1] for row in rows])
+        return stacked(rows)
 
     def texts(self, numbers: Sequence[int]) -> list[tuple[int, str, str, str, str]]:
         """(item_no, kind, title, text, words) of these, as full-text search is made from them."""

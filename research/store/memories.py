@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from research.memories import Memory, Within
 from research.store.analyzer import analyze
-from research.store.reader import Repository, batched, placeholders, unpack_vectors
+from research.store.reader import Repository, batched, placeholders, stacked
 
 if TYPE_CHECKING:
     import numpy as np
@@ -138,9 +138,8 @@ class Memories(Repository):
             rows = self._db.execute(f"{query} {order}", of).fetchall()
         else:
             rows = list(self._db.rows_in(f"{query} AND memory_no IN", numbers, order, first=of))
-        if not rows:
-            return [], np.zeros((0, 0), dtype=np.float32)
-        return [int(row[0]) for row in rows], unpack_vectors([row[1] for row in rows]).astype(np.float32)
+        found, vectors = stacked(rows)
+        return found, vectors.astype(np.float32)
 
     def get(self, tenant: str, numbers: Sequence[int]) -> dict[int, Memory]:
         """By their numbers, with the ids that are joined to them."""

@@ -64,11 +64,6 @@ def owner_of(ref: str) -> str:
     return ref.partition("#")[0]
 
 
-def owners_of_items(rows: Iterable[tuple[str, str, str]]) -> list[str]:
-    """What packages know items by, from their kind, parent and key."""
-    return [name for kind, parent, key in rows for name in (f"{kind}:{parent}", f"{kind}:{key.partition('#')[0]}")]
-
-
 _CACHED = "package_id, tenant, principal, policy, revision, put_at, expires_at, digest, package"
 
 

@@ -255,6 +255,15 @@ def unpack_vectors(blobs: Sequence[bytes]) -> NDArray[np.float16]:
     return np.frombuffer(b"".join(blobs), dtype="<f2").reshape(len(blobs), -1)
 
 
+def stacked(rows: Sequence[Any]) -> tuple[list[int], NDArray[np.float16]]:
+    """Rows of a number and a packed vector: the numbers, and the vectors (n, dim)."""
+    import numpy as np
+
+    if not rows:
+        return [], np.zeros((0, 0), dtype=np.float16)
+    return [int(row[0]) for row in rows], unpack_vectors([row[1] for row in rows])
+
+
 def grouped(rows: Iterable[Any]) -> dict[str, list[Any]]:
     """Rows of two values: the first → the second ones."""
     found: dict[str, list[Any]] = {}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from research.records import Box, FailedPage, Line, Region
 from research.store.ledger import STAGE_VECTORS, STAGE_VISUAL
-from research.store.reader import REVISION, Repository, batched, pack_vectors, unpack_vectors
+from research.store.reader import REVISION, Repository, batched, pack_vectors, stacked, unpack_vectors
 from research.text import embedding_text
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class ComparedChunk:
 def _nearest(rows: Sequence[Any], asked: NDArray[np.float32], most: int | None) -> list[ComparedChunk]:
     if not rows:
         return []
-    found = cosines(_matrix([row[4] for row in rows]), asked).tolist()
+    found = cosines(_matrix([(row[0], row[4]) for row in rows])[1], asked).tolist()
     best = sorted(range(len(rows)), key=lambda n: -found[n])[:most]
     nearest: list[ComparedChunk] = []
     for n in best:
@@ -68,12 +68,11 @@ def cosines(matrix: NDArray[np.float32], asked: NDArray[np.float32]) -> NDArray[
     return found
 
 
-def _matrix(blobs: Sequence[bytes]) -> NDArray[np.float32]:
+def _matrix(rows: Sequence[Any]) -> tuple[list[int], NDArray[np.float32]]:
     import numpy as np
 
-    if not blobs:
-        return np.zeros((0, 0), dtype=np.float32)
-    return unpack_vectors(blobs).astype(np.float32)
+    numbers, vectors = stacked(rows)
+    return numbers, vectors.astype(np.float32)
 
 
 class _Vectors(Repository):
@@ -179,13 +178,13 @@ class Chunks(_Vectors):
     def vectors(self, chunk_ids: Sequence[int]) -> dict[int, NDArray[np.float32]]:
         """chunk_id → vector (dim,), of these chunks."""
         rows = self._db.rows_in("SELECT chunk_id, vector FROM vectors WHERE chunk_id IN", chunk_ids)
-        return dict(zip([int(row[0]) for row in rows], _matrix([row[1] for row in rows]), strict=True))
+        return dict(zip(*_matrix(rows), strict=True))
 
     def of_pages(self, page_ids: Sequence[int]) -> tuple[list[int], NDArray[np.float32]]:
         """page ids (one a chunk) and vectors (n, dim) of these pages."""
         query = "SELECT page_id, vector FROM chunks JOIN vectors USING (chunk_id) WHERE page_id IN"
         rows = self._db.rows_in(query, page_ids)
-        return [int(row[0]) for row in rows], _matrix([row[1] for row in rows])
+        return _matrix(rows)
 
     def nearest(
         self, page_ids: Sequence[int], asked: NDArray[np.float32], most: int | None = None

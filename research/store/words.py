@@ -18,14 +18,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from research.store import analyzer
 from research.store.analyzer import analyze, analyze_name, letters, name_parts, stem
-from research.store.items import KINDS
 from research.store.pages import placeholders
 from research.store.reader import Repository, grouped
 
@@ -340,6 +339,9 @@ class PageSearch(_WordSearch):
         words = sorted(words_of_name(filename, title))
         self._db.put_rows("name_words", "word, doc_id", [(word, doc_id) for word in words])
 
+
+KINDS: Mapping[str, str] = {"code": "c", "commit": "h", "experience": "e", "value": "v"}
+"""Every kind of items, with the sign that its words have in full-text search."""
 
 # Whoever changes what words an item has raises `analyzer.RULES`, too.
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
