@@ -35,7 +35,7 @@ BUDGETS = {
     "research.search": 5_700,
     "research.service": 5_400,
     "research.sources": 1_700,
-    "research.store": 10_450,
+    "research.store": 10_350,
     "root": 4_700,
 }
 PATHS = {

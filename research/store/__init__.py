@@ -11,16 +11,15 @@ if TYPE_CHECKING:
     from research.store.analyzer import SIGNS, STOP_WORDS, analyze, analyze_name, letters, normalize, stem
     from research.store.archive import backup
     from research.store.catalog import Catalog
-    from research.store.chroma import open_client
     from research.store.doctor import check_index, check_sqlite, guarded, reindex, repair
     from research.store.documents import FileStamp, ocr_error
     from research.store.fulltext import update_if_outdated
-    from research.store.generations import VISUAL
+    from research.store.generations import VISUAL, open_client
+    from research.store.governance import NAMES, PATH, TAG, Label, is_tag
     from research.store.graph import CALLS, CONTAINS, EDGE_KINDS, REFERS, TOLD_IN, NewNode
     from research.store.holdings import file_of, found_at, plan_removal, remove, status_of
     from research.store.item_writes import LEAST_MEMBERS, ParentItems, Written
     from research.store.items import PART, ItemParent, KindState, NewItem, Scalar, StoredItem, fitting_parts
-    from research.store.labels import NAMES, PATH, TAG, Label, is_tag
     from research.store.memories import SearchedRow, TenantState, spoken_text, words_of
     from research.store.memory_writes import Told
     from research.store.names import Scope, ambiguous, fold, is_pattern, matcher, page_of_ref, shown, stored_text
@@ -51,16 +50,15 @@ else:
             "analyzer": "SIGNS STOP_WORDS analyze analyze_name letters normalize stem",
             "archive": "backup",
             "catalog": "Catalog",
-            "chroma": "open_client",
             "doctor": "check_index check_sqlite guarded reindex repair",
             "documents": "FileStamp ocr_error",
             "fulltext": "update_if_outdated",
-            "generations": "VISUAL",
+            "generations": "VISUAL open_client",
+            "governance": "Label NAMES PATH TAG is_tag",
             "graph": "CALLS CONTAINS EDGE_KINDS NewNode REFERS TOLD_IN",
             "holdings": "file_of found_at plan_removal remove status_of",
             "item_writes": "LEAST_MEMBERS ParentItems Written",
             "items": "ItemParent KindState NewItem PART Scalar StoredItem fitting_parts",
-            "labels": "Label NAMES PATH TAG is_tag",
             "memories": "SearchedRow TenantState spoken_text words_of",
             "memory_writes": "Told",
             "names": "Scope ambiguous fold is_pattern matcher page_of_ref shown stored_text",

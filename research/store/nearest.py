@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Literal
 from research.errors import IndexUnusableError
 from research.store import generations
 from research.store.catalog import Catalog
-from research.store.chroma import Collections, open_client
-from research.store.generations import MANIFEST, TEXT, VISUAL, Generation
+from research.store.generations import MANIFEST, TEXT, VISUAL, Collections, Generation, open_client
 from research.store.pages import batched
 from research.store.paths import IndexPaths
 from research.store.reader import Reader, unpack_vectors

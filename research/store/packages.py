@@ -199,9 +199,6 @@ class Packages(Repository):
     def cached(self, package_id: str) -> CachedRow | None:
         return self._db.record(CachedRow, f"SELECT {_CACHED} FROM package_cache WHERE package_id = ?", (package_id,))
 
-    def cached_ids(self) -> set[str]:
-        return {str(row[0]) for row in self._db.execute("SELECT package_id FROM package_cache")}
-
     def expired_ids(self, now: str) -> list[str]:
         """Those whose time is over, or that were put later than now: the clock was set back, and tells nothing of
         them."""
@@ -211,9 +208,6 @@ class Packages(Repository):
 
     def remove_cached(self, package_ids: Sequence[str]) -> None:
         self._db.rows_in("DELETE FROM package_cache WHERE package_id IN", package_ids)
-
-    def clear_cached(self) -> None:
-        self._db.execute("DELETE FROM package_cache")
 
     def put_projection(self, projection_id: str, made_at: str, told: Mapping[str, Any]) -> None:
         """Part of the caller's transaction. The same id told again is the newer one."""

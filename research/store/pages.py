@@ -139,15 +139,6 @@ class Pages(Repository):
             for row in self._db.rows_in(query, page_ids)
         }
 
-    def of_documents(self, doc_ids: Sequence[str]) -> Iterator[StoredPage]:
-        """All pages of these documents, in order."""
-        for doc_id in doc_ids:
-            rows = self._db.execute(
-                f"SELECT {_COLUMNS} FROM pages p JOIN documents d USING (doc_id) WHERE doc_id = ? ORDER BY page",
-                (doc_id,),
-            )
-            yield from (self._stored(row) for row in rows)
-
     def ids_of(self, doc_ids: Iterable[str]) -> set[int]:
         return {int(row[0]) for row in self._db.rows_in("SELECT page_id FROM pages WHERE doc_id IN", [*doc_ids])}
 

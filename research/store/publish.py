@@ -20,11 +20,11 @@ from research.errors import FREE_SPACE, CtxError, IndexUnusableError, unusable
 from research.lazy import switch_off
 from research.process import die_with_parent, start_helper
 from research.store.catalog import Catalog
-from research.store.chroma import Collections
 from research.store.generations import (
     SEEN_PAGES,
     TEXT,
     VISUAL,
+    Collections,
     Generation,
     IndexState,
     current,

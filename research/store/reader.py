@@ -18,19 +18,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from research.store.documents import Documents
-    from research.store.governance import Audit, Governance
+    from research.store.governance import Audit, Governance, Labels
     from research.store.graph import Graph
     from research.store.item_writes import ItemWrites
     from research.store.items import Items
-    from research.store.labels import Labels
     from research.store.ledger import Ledger
     from research.store.lookups import Lookups
-    from research.store.memories import Memories
+    from research.store.memories import Memories, Sessions
     from research.store.memory_writes import MemoryWrites
     from research.store.names import Names
     from research.store.packages import Packages
     from research.store.pages import Pages
-    from research.store.sessions import Sessions
     from research.store.vectors import Chunks, Visual
     from research.store.words import ItemSearch, PageSearch
 
@@ -73,14 +71,14 @@ _REPOSITORIES = {
     "graph": "graph.Graph",
     "item_words": "words.ItemSearch",
     "items": "items.Items",
-    "labels": "labels.Labels",
+    "labels": "governance.Labels",
     "ledger": "ledger.Ledger",
     "lookups": "lookups.Lookups",
     "memories": "memories.Memories",
     "names": "names.Names",
     "packages": "packages.Packages",
     "pages": "pages.Pages",
-    "sessions": "sessions.Sessions",
+    "sessions": "memories.Sessions",
     "visual": "vectors.Visual",
     "words": "words.PageSearch",
 }

@@ -21,8 +21,8 @@ from typing import Any
 
 from research.errors import BusyError
 from research.store.catalog import Catalog, Connection, Snapshot, _closed_on_failure, _open
+from research.store.governance import CONTENT, SEQUENCE
 from research.store.graph import CONTAINS
-from research.store.labels import CONTENT, SEQUENCE
 from research.store.memories import words_of
 from research.store.reader import Masks
 from research.store.words import ANALYZER, ItemWords, PageWords, words_of_name

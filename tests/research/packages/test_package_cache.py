@@ -127,7 +127,7 @@ def test_whoever_keeps_one_takes_away_what_is_over(cache: PackageCache, catalog:
     cache.put("p1", _cached(clock, seconds=10))
     clock.now += timedelta(seconds=25)
     cache.put("p2", _cached(clock))
-    assert catalog.packages.cached_ids() == {"p2"}
+    assert catalog.column("SELECT package_id FROM package_cache") == ["p2"]
 
 
 def test_removed(cache: PackageCache, clock: Clock) -> None:

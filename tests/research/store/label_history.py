@@ -7,9 +7,9 @@ from typing import Any
 
 from memory_making import tell, told
 
-from research.store import integrity, labels
+from research.store import governance, integrity
+from research.store.governance import Label
 from research.store.items import NewItem
-from research.store.labels import Label
 
 TIME = "2026-01-01T00:00:00+00:00"
 
@@ -27,7 +27,7 @@ def label(catalog: Any) -> object:
     given += [Label("memory:labelled", "status", "final", "anna", "mark", TIME)]
     catalog.labels.put(given)
     catalog.labels.put([Label("tag:north", "classification", "Restricted", given_at=TIME)])
-    removed = catalog.labels.remove("", "path:/docs", labels.NAMES), catalog.labels.state()
+    removed = catalog.labels.remove("", "path:/docs", governance.NAMES), catalog.labels.state()
     lost = list(integrity.check_removed(catalog))
     for problem in lost:
         assert problem.fix is not None

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from research.store.chroma import Collections, Metadata, make_database, open_client
+from research.store.generations import Collections, Metadata, make_database, open_client
 
 METADATA: Metadata = {"filename": "übergabe.pdf", "page": 3, "ocr": False}
 

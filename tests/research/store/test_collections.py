@@ -19,10 +19,9 @@ from research.errors import IndexUnusableError
 from research.store import generations
 from research.store import publish as writer
 from research.store.catalog import Catalog
-from research.store.chroma import Collections
 from research.store.doctor import check_index
 from research.store.documents import FileStamp
-from research.store.generations import TEXT, Generation, IndexState, state_of
+from research.store.generations import TEXT, Collections, Generation, IndexState, state_of
 from research.store.nearest import ChromaClient, VectorIndex, exact_scan
 from research.store.paths import IndexPaths
 from tests.research.store.index_making import vectors_after

@@ -263,7 +263,7 @@ import numpy as np
 from pathlib import Path
 from research.contract import SearchEngine
 from research.store.nearest import ChromaClient
-from research.store.chroma import open_client
+from research.store.generations import open_client
 from research.store.generations import state_of
 from research.store.paths import IndexPaths
 from research.store.nearest import VectorIndex

@@ -34,7 +34,7 @@ def test_a_document_comes_back_as_it_was_added(making: Making) -> None:
     assert making.catalog.pages.markdown(info.doc_id, 1) == "# Causes\n\nCredit grew."
     assert making.catalog.pages.markdown(info.doc_id, 4) is None
     assert making.catalog.pages.get(info.doc_id, 4) is None
-    assert [page.page for page in making.catalog.pages.of_documents([info.doc_id])] == [1, 2, 3]
+    assert [number for number, _ in making.catalog.pages.section_paths(info.doc_id)] == [1, 2, 3]
     assert making.catalog.ledger.unfinished() == {"vectors": [info.doc_id]}
     assert making.catalog.documents.at_path("/docs/crisis.pdf") == (
         info.doc_id,

@@ -21,9 +21,8 @@ from research.store import integrity, packages
 from research.store.archive import backup
 from research.store.catalog import Catalog
 from research.store.checks import REBUILT, tables_of
-from research.store.governance import AuditRow
+from research.store.governance import AuditRow, Label
 from research.store.items import NewItem
-from research.store.labels import Label
 from research.store.ledger import FailedFile
 from research.store.paths import IndexPaths
 from research.store.restoring import restore

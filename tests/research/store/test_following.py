@@ -190,7 +190,7 @@ from pathlib import Path
 import numpy as np
 from research.store.catalog import Catalog
 from research.store.paths import IndexPaths
-from research.store.chroma import open_client
+from research.store.generations import open_client
 from research.store.nearest import VectorIndex
 
 sound, root = (IndexPaths(Path(path)) for path in sys.argv[1:])

@@ -12,9 +12,9 @@ from index_making import Making
 from research.errors import BusyError, IndexUnusableError, NothingFoundError
 from research.store import generations
 from research.store import publish as writer
-from research.store.chroma import open_client
 from research.store.doctor import reindex, repair
 from research.store.fulltext import fulltext_disagrees
+from research.store.generations import open_client
 from research.store.integrity import FULL, QUICK, IntegrityCheck
 from research.store.paths import IndexPaths, write_lock
 from research.store.publish import publish_in_subprocess, verify_in_subprocess

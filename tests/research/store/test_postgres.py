@@ -139,10 +139,10 @@ def _cache_packages(catalog: Any) -> object:
     told.append([catalog.packages.cached(name) for name in ("made-a", "made-b", "nowhere")])
     with catalog.transaction() as connection:
         connection.execute("DELETE FROM packages WHERE package_id = ?", ("made-a",))
-        told.append(sorted(catalog.packages.cached_ids()))
+        told.append(catalog.column("SELECT package_id FROM package_cache ORDER BY 1"))
         connection.packages.remove_cached(["made-b"])
-        told.append(sorted(catalog.packages.cached_ids()))
-        connection.packages.clear_cached()
+        told.append(catalog.column("SELECT package_id FROM package_cache ORDER BY 1"))
+        connection.execute("DELETE FROM package_cache")
         connection.execute("DELETE FROM packages WHERE package_id = ?", ("made-b",))
         connection.execute("DELETE FROM package_requests WHERE request_id = ?", ("made",))
     assert [[each is None for each in each_of] for each_of in told[2:3]] == [[False, False, True]]
@@ -373,7 +373,6 @@ def _everything(catalog: Any) -> dict[str, object]:
         "totals": catalog.pages.totals(),
         "pages": sorted(_without_folder(catalog, catalog.pages.get_many(ids).values()), key=repr),
         "with text": sorted(text.text for _, text in catalog.pages.with_text(ids).values()),
-        "pages of": _without_folder(catalog, catalog.pages.of_documents([info.doc_id for info in known])),
         "page": [catalog.pages.get(info.doc_id, 99) for info in known],
         "page ids": catalog.pages.ids_at([f"{info.doc_id}:1" for info in known]),
         "places": catalog.pages.places(ids),

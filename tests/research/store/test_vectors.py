@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from index_making import Making
 
-from research.store.generations import chunk_key
 from tests.research.store.index_making import vectors_after
 
 
@@ -83,7 +82,7 @@ def test_the_sequence_never_runs_back(making: Making) -> None:
 def test_only_current_records_lead_to_a_page(making: Making) -> None:
     info = making.add("a.pdf", ["walrus", "seal"])
     making.embed()
-    keys = [chunk_key(info.doc_id, 1, 0), chunk_key(info.doc_id, 2, 0), chunk_key(info.doc_id, 9, 0), "0:1:0"]
+    keys = [f"{info.doc_id}:1:0", f"{info.doc_id}:2:0", f"{info.doc_id}:9:0", "0:1:0"]
     assert set(making.catalog.chunks.page_ids(keys, through_seq=2)) == set(keys[:2])
     assert set(making.catalog.chunks.page_ids(keys, through_seq=1)) == set(keys[:1])
 
@@ -91,13 +90,13 @@ def test_only_current_records_lead_to_a_page(making: Making) -> None:
 def test_many_records_lead_to_the_pages_that_looking_each_up_gives(making: Making) -> None:
     infos = [making.add(f"{n}.pdf", [f"page {p} of {n}" for p in range(120)]) for n in range(5)]
     making.embed()
-    keys = [chunk_key(info.doc_id, page, 0) for info in infos for page in range(130, 0, -1)]
+    keys = [f"{info.doc_id}:{page}:0" for info in infos for page in range(130, 0, -1)]
     found = making.catalog.chunks.page_ids(keys, through_seq=450)
     rows = making.catalog.execute(
         "SELECT doc_id, page, ordinal, page_id FROM vectors JOIN chunks USING (chunk_id) JOIN pages USING (page_id)"
         " WHERE seq <= 450"
     )
-    assert found == {chunk_key(*row[:3]): row[3] for row in rows}
+    assert found == {f"{doc_id}:{page}:{ordinal}": page_id for doc_id, page, ordinal, page_id in rows}
     assert len(found) == 450
 
 
