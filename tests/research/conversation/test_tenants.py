@@ -24,6 +24,16 @@ FILES = ("memories.py", "memory_writes.py")
 OF_ALL = {
     "SELECT (SELECT COUNT(*) FROM memories), (SELECT COUNT(*) FROM memory_words), COUNT(*) FROM memory_vectors",
     "SELECT tenant FROM memory_tenants ORDER BY tenant",
+    "SELECT COUNT(*), COALESCE(SUM(turns), 0) FROM (SELECT COUNT(*) AS turns FROM turns GROUP BY tenant, session)"
+    " AS sessions",
+    # A document that goes takes its words out of everybody's turns.
+    "SELECT doc_id FROM documents WHERE doc_id IN",
+    "UPDATE turns SET answer = '', searched = question WHERE (tenant, session) IN (SELECT tenant, session FROM"
+    " turn_sources WHERE doc_id IN",
+    "UPDATE turn_sources SET doc_id = ?, quotes = '[]' WHERE doc_id IN",
+    "DELETE FROM turn_sources WHERE doc_id IN",
+    "SELECT DISTINCT doc_id FROM turn_sources s WHERE NOT EXISTS (SELECT 1 FROM documents d WHERE d.doc_id = s.doc_id)"
+    " ORDER BY doc_id",
 }
 
 TENANTS = ("anna", "ben", "", "anna ", "ANNA", "an%a")
