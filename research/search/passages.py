@@ -333,19 +333,22 @@ class PageEvidence:
         return label
 
     def _above(self) -> list[frozenset[str]]:
-        """Of each unit the question's words in the heading above it and in its table's title and header."""
+        """Of each unit the question's words in the heading above it, in its table's title and header, and in the line
+        that names its part of the table."""
         found: list[frozenset[str]] = []
-        heading = nothing = frozenset[str]()
+        heading = part = nothing = frozenset[str]()
         said: dict[tuple[int, int] | None, frozenset[str]] = {
             None: nothing
         }  # by span, which the rows of a table have in common
         for index, unit in enumerate(self.units):
             if unit.kind == "heading":
                 heading = self._words[index]
+            if unit.kind != "row" or unit.header is None:
+                part = nothing if unit.header is None else self._words[index]
             for span in (unit.title, unit.header):
                 if span is not None and span not in said:
                     said[span] = nothing.union(*(self._words[index] for index in self._between(*span)))
-            found.append(heading | said[unit.title] | said[unit.header])
+            found.append(heading | part | said[unit.title] | said[unit.header])
         return found
 
     def _rough(self, chunks: Sequence[ComparedChunk]) -> list[float]:

@@ -252,6 +252,7 @@ def test_what_stands_under_a_line_of_a_table_is_one_passage() -> None:
         "Darzalex\nUS | 1,322 | 1,021\nWW | 2,431 | 1,986\n"
     )
     assert best(sales, "What did Darzalex sell in 2022?") == "Darzalex\nUS | 1,322 | 1,021\nWW | 2,431 | 1,986"
+    assert best(sales, "WW sales of Darzalex in 2022?").endswith("WW | 2,431 | 1,986"), "and a row knows its line"
 
 
 def test_a_row_that_is_asked_for_stands_alone() -> None:
