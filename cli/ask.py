@@ -132,15 +132,15 @@ def ask(
             if context.turn:
                 index.keep_answer(context, written)
         keep_numbers(index.root, [source.ref for source in context.sources])
-        mark = partial(index.documents.matches, question=context.searched if context.follows else context.query)
+        asked = context.searched if context.follows else context.query
         if call.as_json:
             write_document("ctx.ask/2", answer_document(context, written))
         elif html is not None:
             from cli.html import write_page
 
-            write_page(html, context, mark)
+            write_page(html, context, partial(index.documents.matches, question=asked))
         elif drawn:
-            _draw(context, mark, settings, full=full, answer=written)
+            _draw(context, partial(index.documents.matches, question=asked), settings, full=full, answer=written)
         else:
             _write_plain(context, written)
     if explain and not call.as_json and html is None:

@@ -8,13 +8,13 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from research.markdown import BULLET, Marker, blocks
 from research.records import Box
 from research.text import block, one_line, phrase
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
+    from research.markdown import Marker
     from research.models import Coverage, Quote, ResearchContext, SourceDocument
 
 _FURTHER = 0.5  # of the first source's score, below which one that is not quoted is only counted
@@ -217,6 +217,8 @@ def answer_html(view: AnswerView | None, mark: Marker, shown: Callable[[SourceVi
             found += [(text[end:start], False), (text[start:stop], True)]
             end = stop
         return [*found, (text[end:], False)]
+
+    from research.markdown import BULLET, blocks
 
     found = _template().render(view=view, parts=parts, blocks=blocks, bullet=BULLET, shown=shown, **page)
     return f"{found}\n"

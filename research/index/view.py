@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
 from copy import copy
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeVar
 
@@ -14,7 +15,6 @@ from research.errors import BusyError, NothingFoundError
 from research.index.rooms import Rooms
 from research.models import Item, Question
 from research.observe import NULL_RECORDER, Recorders
-from research.parallel import Workers
 from research.settings import Settings, check, confidence_value
 from research.store import Catalog, IndexPaths
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from research.filters import Filters
     from research.governance import AllowAll, PolicyAccess, Principal
     from research.observe import Recorder
+    from research.parallel import Workers
     from research.records import DocumentInfo
     from research.request import AskRequest
     from research.search import FoundItems
@@ -55,7 +56,6 @@ class View:
         self._sees_all = False
         self.relative_to = str(relative_to)
         self.rooms = Rooms(self.paths, self.settings, encoder, _harmless(recorder))
-        self.workers = Workers("ctx-source")  # of all that ask its sources, for whomever
         self.renewing = threading.Lock()
 
     @classmethod
@@ -197,6 +197,13 @@ class View:
         from research.governance import owner_principal
 
         return self.principal or owner_principal()
+
+    @cached_property
+    def workers(self) -> Workers:
+        """What asks its sources side by side, for whomever."""
+        from research.parallel import Workers
+
+        return Workers("ctx-source")
 
     def timed(self, stage: str) -> AbstractContextManager[None]:
         return self.recorder.time(stage)

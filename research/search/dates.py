@@ -175,7 +175,10 @@ class NewestFirst:
         from research.search.legs import Reranked  # memories ask this file for times alone
 
         first = ranked[:_LOOKED_AT]
-        names = {each.doc_id: each for each in reader.documents.get_many(list({page.doc_id for page in first}))}
+        documents = {page.doc_id for page in first}
+        if len(documents) < 2:
+            return Reranked(ranked)
+        names = {each.doc_id: each for each in reader.documents.get_many(list(documents))}
         versions = {doc_id: version_of(each.filename, each.title) for doc_id, each in names.items()}
         newer = _newer_versions(f"{question.text} {question.wording}", versions)
         best = {page.doc_id: page for page in reversed(first)}

@@ -38,11 +38,12 @@ from research.search.legs import (
     pages_with_text,
     places,
 )
-from research.store import Reader, Scope, StoredPage
+from research.store import Reader, StoredPage
 from research.units import Structure
 
 if TYPE_CHECKING:
     from research.observe import Recorder
+    from research.store import Scope
 
 _LEGS = Workers("ctx-leg")
 
@@ -238,6 +239,8 @@ class Engine:
             other = replace(question.searching(reranking.question), documents=reranking.documents)
             among = [page.page_id for page in ranked[:_MOST_NAMED] if page.doc_id in reranking.documents]
             if not reranking.named:  # pages that the first text did not find may come in
+                from research.store import Scope
+
                 among = Scope(frozenset(reranking.documents), question.pages).page_ids(reader)
             again = self._rank(reader, other, legs, 0, among=among).ranked
             ranked = self._rewriters.merge(ranked, again, reranking)
@@ -254,6 +257,8 @@ def _scope(question: Question) -> Scope | None:
     """Where the question may be answered from; None: everywhere."""
     if question.documents is None and not question.pages:
         return None
+    from research.store import Scope
+
     return Scope(None if question.documents is None else frozenset(question.documents), question.pages)
 
 

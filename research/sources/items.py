@@ -7,18 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from research.experiences import (
-    KIND,
-    VALUES,
-    Choices,
-    Experience,
-    FoundExperience,
-    FoundValue,
-    axis_of,
-    choose,
-    outcome_of,
-    value_of,
-)
 from research.models import Item, LegScore, Question, Ref, Retrieved, SourceCoverage, labelled
 from research.records import CodeTree, RepositoryInfo
 from research.search import FoundItem, FoundItems, ItemSearch, Ranking, Where
@@ -31,6 +19,7 @@ from research.units import Structure, split, under
 
 if TYPE_CHECKING:
     from research.encoders import TextEncoder
+    from research.experiences import Choices, FoundExperience, FoundValue
     from research.store import Reader
 
 
@@ -165,11 +154,13 @@ class CommitsSource(ItemsSource):
 
 class ValuesSource(ItemsSource):
     name = "values"
-    kind = VALUES
+    kind = "value"
     ranking = Ranking(vectors=1.0)  # and scores as experiences have
 
     def values(self, found: FoundItems) -> list[FoundValue]:
         """What was found, whole."""
+        from research.experiences import FoundValue, value_of
+
         return [FoundValue(value_of(each.item), each.score, each.total, each.parts) for each in found.items]
 
 
@@ -178,7 +169,7 @@ class ExperiencesSource(ItemsSource):
     the full one."""
 
     name = "experiences"
-    kind = KIND
+    kind = "experience"
     ranking = Ranking(vectors=1.0)  # who asks about an experience seldom has its words
 
     def find(self, reader: Reader, text: str, limit: int, *, where: Where | None = None) -> FoundItems:
@@ -196,6 +187,8 @@ class ExperiencesSource(ItemsSource):
     ) -> Where:
         """What `find` takes. An axis, domain, strategy or outcome that there is not raises UsageError with those there
         are; what is in use is one, though the settings no longer name it. Without a reader nothing is."""
+        from research.experiences import axis_of, choose, outcome_of
+
         where = {"axis": axis_of(axis or "full")}
         if outcome is not None:
             where["outcome_status"] = outcome_of(outcome)
@@ -204,16 +197,18 @@ class ExperiencesSource(ItemsSource):
             ("strategy", strategy, choices.strategies),
         ):
             if given is not None:
-                asked = () if reader is None or given in known else reader.items.metadata(KIND)
+                asked = () if reader is None or given in known else reader.items.metadata(self.kind)
                 used = {str(metadata.get(name)) for _, metadata in asked}
                 where[name] = choose(name, given, tuple(dict.fromkeys((*known, *sorted(used)))))
         return where
 
     def experiences(self, reader: Reader, found: FoundItems) -> list[FoundExperience]:
         """What was found, whole."""
+        from research.experiences import Experience, FoundExperience
+
         told: list[FoundExperience] = []
         for each in found.items:
-            parent = reader.items.parent(KIND, each.item.parent)
+            parent = reader.items.parent(self.kind, each.item.parent)
             if parent is not None:
                 experience = Experience.of_stored(parent.parent, parent.metadata)
                 axis = str(each.item.metadata.get("axis"))
@@ -222,8 +217,10 @@ class ExperiencesSource(ItemsSource):
 
     def retrieve(self, reader: Reader, question: Question, limit: int) -> Retrieved:
         """With its parts named: a hypothesis that turned out to be wrong must not read as if it were so."""
+        from research.experiences import Experience
+
         found = super().retrieve(reader, question, limit)
-        parents = {item.ref.key: reader.items.parent(KIND, item.ref.key) for item in found.items}
+        parents = {item.ref.key: reader.items.parent(self.kind, item.ref.key) for item in found.items}
         told = {key: Experience.of_stored(key, each.metadata) for key, each in parents.items() if each}
         words = {key: in_words(each, each.outcome) for key, each in told.items()}
         return replace(found, items=[told_experience(item, words.get(item.ref.key, item.text)) for item in found.items])

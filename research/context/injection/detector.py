@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 import tomllib
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import islice
 from pathlib import Path
@@ -100,21 +100,16 @@ def packed_signals(text: str) -> int:
     return VERSION << len(_SIGNALS) | sum(1 << at for at, name in enumerate(_SIGNALS) if name in found)
 
 
-def stored_signals(packed: int, text: str, *, filename: str, title: str) -> list[str]:
+def stored_signals(packed: int, text: str, *, filename: str, title: str) -> Sequence[str]:
     """The signals of a page whose text was looked at before, and of its names, which may have changed."""
     if packed < 0 or packed >> len(_SIGNALS) != VERSION:
         return signals_of(text, filename=filename, title=title)
-    named = _name_signals(filename, title)
+    named = signals_of("", filename=filename, title=title)
     return [name for at, name in enumerate(_SIGNALS) if packed >> at & 1 or name in named]
 
 
-@lru_cache(maxsize=256)
-def _name_signals(filename: str, title: str) -> list[str]:
-    """Those of the names, which all pages of a document have."""
-    return signals_of("", filename=filename, title=title)
-
-
-def signals_of(text: str, *, filename: str = "", title: str = "") -> list[str]:
+@lru_cache(maxsize=64)  # all pages of a document have its names, and an answer asks for its quotes twice
+def signals_of(text: str, *, filename: str = "", title: str = "") -> Sequence[str]:
     """The words for what makes a page suspicious, in a fixed order; none for nearly every page."""
     names = f"{filename}\n{title}"
     whole = f"{text}\n\n{names.replace('_', ' ').replace('-', ' ')}"
