@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from research.context import outline_of
-from research.graph.references import Reference, references_in, targets_of
+from research.graph.references import WORDS, Reference, references_in, targets_of
 from research.records import DocumentInfo
 from research.search import version_of
 from research.store import PageText, graph
@@ -30,17 +30,6 @@ _ARXIV = re.compile(r"\barxiv:\s?(\d{4}\.\d{4,5})(?:v\d{1,2})?\b", re.I)
 _WORD = re.compile(r"\w+")
 
 _MOST_SUFFIXES = 6
-# Methods of what every language has built in: a tree that defines one of them is seldom who is called.
-_BUILT_IN = frozenset(
-    """
-    add all any append apply call clear clone close copy count create decode delete dict encode endswith execute exit
-    extend fetchall fetchone filter find findall finditer flush float format forEach from get getattr group has hash
-    index init insert int is isinstance items iter join keys len list lower main map match max min new next ok open
-    parse pop print push put range read remove repr replace reverse round run save send set setup sort sorted split
-    start startswith stop str strip sub sum super test text toString tuple type unwrap update upper values wait write
-    zip
-    """.split()  # noqa: SIM905 (one word a line would hide the list)
-)
 _PYTHON_FROM = re.compile(r"from\s+(\.*)([\w.]*)\s+import\s+(.+)")
 _PYTHON_IMPORT = re.compile(r"import\s+(.+)")
 _QUOTED = re.compile(r"[\"']([^\"']{1,200})[\"']")
@@ -211,7 +200,7 @@ def file_names(root: str, file_path: str) -> list[int]:
 def piece_mentions(root: str, metadata: Mapping[str, Any]) -> list[tuple[int, int]]:
     """(kind, name) of what a piece calls and imports."""
     calls = [str(name) for name in metadata.get("calls") or ()]
-    found = [(graph.CALLS, digest("code", f"{root}\0{name}")) for name in calls if name not in _BUILT_IN]
+    found = [(graph.CALLS, digest("code", f"{root}\0{name}")) for name in calls if name not in WORDS["built_in"]]
     own = str(metadata.get("file_path") or "")
     for statement in metadata.get("imports") or ():
         found += [(graph.IMPORTS, digest("module", f"{root}\0{name}")) for name in imported(str(statement), own)]

@@ -7,9 +7,11 @@ if it is one page. Functions of plain text; what is untrusted in it can do no mo
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from pathlib import Path
 from typing import NamedTuple
 
 from research.models import OutlineEntry
@@ -30,44 +32,17 @@ class Reference(NamedTuple):
     number: str
 
 
-# What stands before something that is referred to. Without one of them, a verb or a mark must follow.
-_LEADS = frozenset(
-    """
-    see in as from of by to per with under also and or on cf compare the our both
-    siehe vgl in aus laut gemäß der die den voir dans selon la le les ver véase en según el vedi nella nel della
-    secondo na no conforme zie volgens см на в из по
-    """.split()  # noqa: SIM905 (one word a line would hide the list)
-)
-# Of those only these make a reference of a word in lower case: "he sat at table 5", "a table 5 feet long".
-_STRONG = frozenset(
-    "see in from cf compare siehe vgl voir dans ver véase vedi zie см".split()  # noqa: SIM905
-)
-_ARTICLES = frozenset(("le", "la", "les", "el", "il"))  # of languages that write "voir le tableau 3"
-_SMALL = frozenset("for and or on the we it to which that where as but if when".split())  # noqa: SIM905
-_VERBS = frozenset(
-    """
-    shows show showed shown presents present presented lists list listed gives give gave illustrates illustrate
-    summarises summarizes summarise summarize compares compare depicts depict reports report contains contain
-    provides provide describes describe details displays display plots plot compiles sets indicates indicate
-    demonstrates demonstrate reveals suggests outlines breaks covers is are was were has have can below above also
-    zeigt zeigen enthält fasst stellt listet gibt veranschaulicht montre présente illustre muestra presenta resume
-    mostra riporta toont geeft показывает приведены
-    """.split()  # noqa: SIM905
-)
+# Words of all languages, by what they are for.
+WORDS: dict[str, frozenset[str]] = {
+    name: frozenset(words.split())
+    for name, words in tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8")).items()
+}
 # "Table 5 of the report", "Figure 3 in [12]": somebody else's.
 _OF_ANOTHER = (
     r"(?!\s+(?:(?:of|from|des|von|du|de|del)\s+(?!this\b|the\s+(?:present|annex|appendix)\b|diese)[\w\[(]"
     r"|in\s+[\[(]))"
 )
 _NUMBER = r"(?:\d{1,3}(?:[.\-–]\d{1,3}){0,3}|[a-z](?:[.\-–]?\d{1,3}){1,3})"
-_SECTIONS = (
-    "section sections sec chapter chapters appendix annex abschnitt kapitel anhang section chapitre annexe sección"
-    " capítulo sezione capitolo seção hoofdstuk раздел глава"
-)
-_ON = frozenset(
-    "see on to at from cf siehe auf vgl voir à en la ver na alla op zie на см".split()  # noqa: SIM905
-)
-_PAGES = "page pages seite seiten página pagina bladzijde странице страницу"
 _NEXT = (
     r"(?:on|see|over|auf)\s+(?:the\s+|der\s+)?(?:(?P<next>next|following|nächsten|folgenden)"
     r"|(?P<before>previous|preceding|vorigen|vorherigen))\s+(?:page|seite)\b|(?P<over>overleaf|umseitig)"
@@ -103,7 +78,7 @@ class _Patterns(NamedTuple):
 
 @lru_cache(maxsize=1)
 def _patterns() -> _Patterns:
-    kinds, sections = _any(_groups()), _any(_SECTIONS.split())
+    kinds, sections = _any(_groups()), _any(WORDS["sections"])
     more = rf"(?:\s*(?:,|and|or|und|et|y|e|en|и|&|to|[-–])\s*(?={_NUMBER}\b))"
     listed = rf"(?P<numbers>{_NUMBER}(?:{more}{_NUMBER}){{0,5}})(?![\w%]|[.\-–]\d)"
     lettered = r"\d{1,2}(?:\.\d{1,3}){0,4}|[a-z](?:\.\d{1,2}){0,3}(?![\w'’])"
@@ -115,7 +90,7 @@ def _patterns() -> _Patterns:
         re.compile(rf"(?P<kind>{kinds})\.?[ \t\n]{{1,2}}{listed}{_OF_ANOTHER}"),
         re.compile(rf"(?P<kind>{sections}|§)\.?[ \t\n]{{0,2}}(?P<numbers>{lettered})(?![\w%]|\.\d){_OF_ANOTHER}"),
         re.compile(
-            rf"(?P<kind>{_any(_PAGES.split())})[ \t\n]{{1,2}}(?P<numbers>\d{{1,4}}|[ivxl]{{1,6}})(?![\w%]|[.,]\d)"
+            rf"(?P<kind>{_any(WORDS['pages'])})[ \t\n]{{1,2}}(?P<numbers>\d{{1,4}}|[ivxl]{{1,6}})(?![\w%]|[.,]\d)"
             rf"(?!\s+of\s+\d){_OF_ANOTHER}"
         ),
         re.compile(_NEXT),
@@ -156,7 +131,7 @@ def _all(text: str) -> Iterator[Reference]:
         if refers and (number[0].isdigit() or number[0].isupper()):
             yield Reference(SECTION, number)
     for match in patterns.page.finditer(lower):
-        if _word_before(text, match.start()) in _ON or _word_before(text, match.start()) == "(":
+        if _word_before(text, match.start()) in WORDS["on"] or _word_before(text, match.start()) == "(":
             yield Reference(PAGE, match["numbers"])
     for match in patterns.step.finditer(lower):
         further = match["next"] or match["over"] or match["suivante"]
@@ -171,11 +146,11 @@ def _refers(text: str, match: re.Match[str]) -> bool:
     before, after = _word_before(text, start), _word_after(text, match.end())
     ends = not after[:1].isalpha()
     if before in ("(", "[", ";"):
-        return ends or after in _VERBS
+        return ends or after in WORDS["verbs"]
     if text[start].islower():
-        leads = before in _STRONG or (before in _ARTICLES and ends)
-        return leads and (ends or after in _VERBS or after in _SMALL)
-    if before in _LEADS or after in _VERBS:
+        leads = before in WORDS["strong"] or (before in WORDS["articles"] and ends)
+        return leads and (ends or after in WORDS["verbs"] or after in WORDS["small"])
+    if before in WORDS["leads"] or after in WORDS["verbs"]:
         return True
     at_start = start == 0 or text[start - 1] == "\n"
     return not at_start and bool(before) and ends and after not in (":", "|")
@@ -259,7 +234,7 @@ def captions_of(markdown: str) -> list[tuple[str, str]]:
 
 
 _SECTION_NUMBER = re.compile(
-    rf"(?:(?:{'|'.join(sorted(set(_SECTIONS.split())))})\s+)?(\d{{1,2}}(?:\.\d{{1,3}}){{0,4}}|[A-Z](?:\.\d{{1,2}}){{0,3}})"
+    rf"(?:(?:{'|'.join(sorted(set(WORDS['sections'])))})\s+)?(\d{{1,2}}(?:\.\d{{1,3}}){{0,4}}|[A-Z](?:\.\d{{1,2}}){{0,3}})"
     r"(?:[.):—–-]+\s*|\s+|$)",
     re.IGNORECASE,
 )
