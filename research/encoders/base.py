@@ -75,6 +75,13 @@ def fitting(text: str, encoder: TextEncoder) -> str:
     return text
 
 
+def check_window(counts: Sequence[int], room: int) -> None:
+    """Raise ValueError for a text of more tokens than the window takes; nothing is cut."""
+    for position, count in enumerate(counts):
+        if count > room:
+            raise ValueError(f"text {position} has {count} tokens; the window takes {room}")
+
+
 def split_to_fit(text: str, encoder: TextEncoder) -> list[str]:
     """A text in parts that fit the encoder's window, cut between words and about equally long."""
     if encoder.count_tokens(text) <= encoder.max_tokens - 2:  # two special tokens
@@ -124,9 +131,7 @@ def load_remembered(
     """The encoder that an index names, if it is the embedded one or the user allowed it; `named` are those the user
     names now. `dim` is the length of the index's vectors, `sketch` what it remembers of a model behind an address."""
     if is_embedded(name):
-        from research.encoders.minilm import MiniLMEncoder
-
-        return MiniLMEncoder()
+        return load_text_encoder(name)
     from research.addresses import is_encoder_address
     from research.encoders.allowed import check_allowed
 

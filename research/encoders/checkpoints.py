@@ -78,30 +78,20 @@ class Name(NamedTuple):
         )
 
 
-class Located(NamedTuple):
-    """A model on this machine whose files are safe to load."""
-
-    own: Path | None  # its folder, where it was named by one and not by a hub name
-    folder: Path
-    base: Path | None  # of the model that an adapter builds on
-
-    @property
-    def places(self) -> list[Path]:
-        return [self.folder, *([self.base] if self.base else [])]
-
-
-def find(model: str, *, typed: bool = False) -> Located:
-    """Locate a model on this machine and check that its files are safe to load.
+def find(model: str, *, typed: bool = False) -> tuple[Path | None, list[Path]]:
+    """Locate a model on this machine and check that its files are safe to load. Returns its folder if it was named by
+    one, and where its files are: in that or the hub's, then those of the model that an adapter builds on.
 
     One that the user `typed` may be a relative folder, and a hub name that is not in the cache is fetched; for a folder
     nothing ever is, not even the base model of an adapter.
     """
     own = as_folder(model, typed=typed)
     folder = own or locate(model, download=typed)
-    found = Located(own, folder, locate_base(folder, download=typed and own is None))
-    for place in found.places:
+    base = locate_base(folder, download=typed and own is None)
+    places = [folder, *([base] if base else [])]
+    for place in places:
         check_files(place)
-    return found
+    return own, places
 
 
 def to_fetch(model: str) -> bool:

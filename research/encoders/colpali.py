@@ -193,16 +193,9 @@ class ColpaliEncoder:
         return square_boxes(is_image)
 
     def _image_token(self) -> int | None:
-        config = self._model.config
-        for holder, attribute in (
-            (self._processor, "image_token_id"),
-            (config, "image_token_id"),
-            (config, "image_token_index"),
-        ):
-            value = getattr(holder, attribute, None)
-            if isinstance(value, int):
-                return value
-        return None
+        config, name = self._model.config, "image_token_id"
+        holders = ((self._processor, name), (config, name), (config, "image_token_index"))
+        return next((value for each in holders if isinstance(value := getattr(*each, None), int)), None)
 
     def _fitting(self) -> int:
         """Pages at once: as many as fit the accelerator's memory, by what the first one took. A CPU gains nothing."""

@@ -53,32 +53,35 @@ _BY_TYPE = {family.model_type: family for family in FAMILIES}
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A checkpoint found on this machine. `folder` may be an adapter's, then `base` is its model's."""
+    """A checkpoint found on this machine. Its folder may be an adapter's, with another one for its model."""
 
     name: str  # what an index remembers it by
-    folder: Path
-    base: Path | None
+    places: list[Path]
     family: Family
+
+    @property
+    def folder(self) -> Path:
+        return self.places[0]
 
     @property
     def processor(self) -> Path:
         """The folder with the processor's files; many adapters bring none of their own."""
         has_own = any((self.folder / name).is_file() for name in ("preprocessor_config.json", "processor_config.json"))
-        return self.folder if self.base is None or has_own else self.base
+        return self.folder if has_own else self.places[-1]
 
 
 def find_checkpoint(checkpoint: str, *, typed: bool = False) -> Checkpoint:
     """Locate a checkpoint as `checkpoints.find` does, and tell its family."""
-    found = checkpoints.find(checkpoint, typed=typed)
-    family = _family(found.folder, found.base)
-    for place in found.places:
+    own, places = checkpoints.find(checkpoint, typed=typed)
+    family = _family(*places)
+    for place in places:
         if not checkpoints.complete(place):
             raise EncoderUnavailable(f"{place} has no weights, or not all that its index names")
-    name = checkpoint if found.own is None else f"{found.folder}@{_fingerprint(found.places)}"
-    return Checkpoint(name, found.folder, found.base, family)
+    name = checkpoint if own is None else f"{own}@{_fingerprint(places)}"
+    return Checkpoint(name, places, family)
 
 
-def _family(folder: Path, base: Path | None) -> Family:
+def _family(folder: Path, base: Path | None = None) -> Family:
     config = (base or folder) / "config.json"
     if not config.is_file():
         raise EncoderUnavailable(f"{folder} is no model: it has neither config.json nor adapter_config.json")
@@ -179,8 +182,8 @@ def _keys(checkpoint: Checkpoint) -> list[str]:
     from safetensors import SafetensorError, safe_open
 
     keys: list[str] = []
-    for folder in (checkpoint.base, checkpoint.folder):
-        for path in checkpoints.weight_files(folder) if folder else []:
+    for folder in checkpoint.places:
+        for path in checkpoints.weight_files(folder):
             try:
                 with safe_open(path, framework="numpy") as file:
                     keys += file.keys()

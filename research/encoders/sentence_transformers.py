@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from research.encoders import checkpoints
+from research.encoders.base import check_window
 from research.encoders.checkpoints import DIGITS, Name, add_file, add_weights, places_of
 from research.encoders.libraries import allow_torchvision, quiet
 from research.errors import EncoderUnavailable
@@ -83,11 +84,8 @@ class SentenceTransformersEncoder:
         """Unit vectors, (len(texts), dim). A text beyond the window raises ValueError; nothing is cut."""
         import numpy as np
 
-        room = self.max_tokens - self._special_tokens
-        for position, text in enumerate(texts):
-            count = self.count_tokens(text)
-            if count > room:
-                raise ValueError(f"text {position} has {count} tokens; the window takes {room}")
+        special = len(self._tokens("", special=True))
+        check_window([self.count_tokens(text) for text in texts], self.max_tokens - special)
         if not texts:
             return np.empty((0, self.dim), np.float32)
         return self._encode(list(texts), query=False)
@@ -104,10 +102,6 @@ class SentenceTransformersEncoder:
         """The tokenizer as the `tokenizers` package writes it; empty if it is of another kind."""
         backend: Any = getattr(self._model.tokenizer, "backend_tokenizer", self._model.tokenizer)
         return str(backend.to_str()) if hasattr(backend, "to_str") else ""
-
-    @property
-    def _special_tokens(self) -> int:
-        return len(self._tokens("", special=True))
 
     def _tokens(self, text: str, *, special: bool) -> list[int]:
         # verbose=False: the tokenizer's own warning about long input; embed() refuses such text anyway.
@@ -145,8 +139,8 @@ def _missing(name: str, why: str) -> EncoderUnavailable:
 
 def _find(model: str, *, typed: bool = False) -> tuple[str, Path]:
     model = _completed(model, typed=typed)
-    found = checkpoints.find(model, typed=typed)
-    return f"{KIND}:{found.own or model}@{_fingerprint(found.places)}", found.folder
+    own, places = checkpoints.find(model, typed=typed)
+    return f"{KIND}:{own or model}@{_fingerprint(places)}", places[0]
 
 
 def _completed(model: str, *, typed: bool) -> str:

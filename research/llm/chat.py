@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from abc import ABC, abstractmethod
 from base64 import b64encode
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, Literal, Self
 
 from research.addresses import parse_address
@@ -212,16 +212,13 @@ class OpenAIChat(ChatModel):
 
     def chunks(self, messages: Sequence[Message], max_tokens: int) -> Chunks:
         clock = Clock(self.patience)
-        tried = 0
-        while True:
+        for tried in count(1):
             try:
                 yield from self._attempt(messages, max_tokens, clock)
             except ModelError as error:
-                tried += 1
-                wait = self.patience.wait(error, tried)
-                if clock.begun or wait is None or wait >= clock.left():
+                if clock.begun:
                     raise
-                time.sleep(wait)
+                self.patience.pause(error, tried, clock.left())
             else:
                 return
 

@@ -9,6 +9,7 @@ of its parts is waited for only so long.
 from __future__ import annotations
 
 import json
+import math
 import queue
 import socket
 import threading
@@ -17,6 +18,7 @@ import weakref
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from research.addresses import is_this_machine
@@ -56,12 +58,14 @@ class Patience:
         """From the setting `model_timeout`, which says how long a model may take to begin."""
         return cls(min(10.0, seconds), seconds, seconds / 2, seconds * 5)
 
-    def wait(self, error: ModelError, tried: int) -> float | None:
-        """Seconds before the next try after so many; None if there is none."""
+    def pause(self, error: ModelError, tried: int, left: float = math.inf) -> None:
+        """Wait for the next try after so many; raise the error if there is none in the seconds left."""
         after = 0.0 if self.starting and isinstance(error, ModelUnavailableError) else error.retry_after
         if after is None or tried > len(self.waits) or after > self.longest_wait:
-            return None
-        return max(after, self.waits[tried - 1])
+            raise error
+        if (wait := max(after, self.waits[tried - 1])) >= left:
+            raise error
+        time.sleep(wait)
 
 
 TIMEOUT = 30.0  # seconds for a whole answer of an encoder or a reranker
@@ -126,16 +130,12 @@ class Endpoint:
 
     def post(self, document: Mapping[str, Any]) -> Any:
         """Return the JSON that answers a document."""
-        tried = 0
-        while True:
+        for tried in count(1):
             try:
                 return self._asked(document)
             except ModelError as error:
-                tried += 1
-                wait = self.patience.wait(error, tried)
-                if wait is None:
-                    raise
-                time.sleep(wait)
+                self.patience.pause(error, tried)
+        raise AssertionError
 
     def _asked(self, document: Mapping[str, Any]) -> Any:
         body = self.fetch("POST", "", document)

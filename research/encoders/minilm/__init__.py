@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from research.encoders.base import DEFAULT, usable_cores
+from research.encoders.base import DEFAULT, check_window, usable_cores
 from research.errors import CtxError
 from research.lazy import import_onnxruntime
 
@@ -63,11 +63,7 @@ class MiniLMEncoder:
         import numpy as np
 
         encoded = [self._ids(text) for text in texts]
-        for position, ids in enumerate(encoded):
-            if len(ids) + SPECIAL_TOKENS > self.max_tokens:
-                raise ValueError(
-                    f"text {position} has {len(ids)} tokens; the window takes {self.max_tokens - SPECIAL_TOKENS}"
-                )
+        check_window([len(ids) for ids in encoded], self.max_tokens - SPECIAL_TOKENS)
         vectors = np.empty((len(encoded), self.dim), np.float32)
 
         def run(position: int) -> None:
