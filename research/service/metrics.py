@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, get_args
 
 from fastapi import Request
 from starlette.responses import Response
-from starlette.routing import Mount
 
 from research.observe import TRACE, Recorder, RequestRecorder, logger_of, taken_up
 from research.service.jobs import State
@@ -102,10 +101,7 @@ def _line(scope: Scope, route: str, status: int, seconds: float) -> str:
 
 def route_of(scope: Scope) -> str:
     """The route's template, which is the same for all documents and pages; never the path, which is the user's."""
-    mounted = scope.get("root_path", "")[len(scope["app_root_path"]) :] if "app_root_path" in scope else ""
-    route = scope.get("route")
-    path = "" if isinstance(route, Mount) else getattr(route, "path", "")
-    return f"{mounted}{path or '/{path}'}" if mounted else path or NO_ROUTE
+    return getattr(scope.get("route"), "path", "") or NO_ROUTE
 
 
 def metrics_router(recorder: PrometheusRecorder) -> Routes:
