@@ -33,7 +33,7 @@ BUDGETS = {
     "research.observe": 620,
     "research.packages": 1_900,
     "research.search": 5_700,
-    "research.service": 5_400,
+    "research.service": 5_350,
     "research.sources": 1_700,
     "research.store": 10_350,
     "root": 4_700,

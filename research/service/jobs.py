@@ -22,8 +22,10 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePath
 from typing import Any, Literal
 
+from research.errors import NothingFoundError
 from research.observe import NAME, in_full, log_failure, logger_of
 from research.service.problems import Problem, refused
+from research.text import one_line
 
 State = Literal["queued", "running", "done", "failed", "interrupted", "cancelled"]
 Message = dict[str, Any]
@@ -45,16 +47,24 @@ class JobFile:
     doc_id: str
 
 
-def paths_below(text: str, roots: Sequence[Path]) -> list[Path]:
-    """Find the places below these roots that a path may mean, with every link followed. An absolute one stays what it
-    is when it is joined."""
-    found = []
+def place_below(text: str, roots: Sequence[Path]) -> Path:
+    """Find the file or folder that a path means below one of these roots, with every link followed; an absolute one
+    stays what it is when it is joined. Of what lies outside nobody learns whether it exists."""
+    hint = f"Allowed folders: {', '.join(one_line(str(root)) for root in roots)}"
+    if not roots:
+        hint = "start the server with: ctx serve --allow-ingest --root DIR; or send the files"
+    inside = []
     for root in map(os.path.realpath, roots):
         with suppress(OSError, RuntimeError, ValueError):  # no such home, a loop of links, no path at all
             place = Path(os.path.realpath(Path(root) / Path(text).expanduser()))
             if place.is_relative_to(root):
-                found.append(place)
-    return found
+                inside.append(place)
+    if not inside:
+        raise refused(Problem(403, "This may not be ingested", "it is not in a folder that may be added", hint))
+    there = next((place for place in inside if os.path.exists(place)), None)  # noqa: PTH110  exists() raises for some
+    if there is None:
+        raise NothingFoundError("there is no file or folder of that name below the roots", hint=hint)
+    return there
 
 
 def now() -> str:

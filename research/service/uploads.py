@@ -8,7 +8,6 @@ large and how slow a body may be is the guard's business.
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import unicodedata
 from collections.abc import AsyncIterator, Sequence
@@ -25,10 +24,10 @@ from starlette.formparsers import MultiPartException
 from starlette.requests import ClientDisconnect
 from starlette.responses import StreamingResponse
 
-from research.errors import CtxError, NothingFoundError, ProblemError, is_full, next_step, unusable
+from research.errors import CtxError, ProblemError, is_full, next_step, unusable
 from research.observe import log_failure
 from research.schema import maybe, several
-from research.service.jobs import ADDRESS, Job, JobFile, State, paths_below
+from research.service.jobs import ADDRESS, Job, JobFile, State, place_below
 from research.service.problems import Problem, only_for_owner, refused
 from research.service.questions import EVENTS, STREAM_HEADERS, event
 from research.service.schemas import Body, Name, ProblemDocument, Routes, answer, json_response
@@ -332,19 +331,8 @@ def _brief(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def folder_job(folder: str, roots: Sequence[FilePath]) -> Job:
-    """A job for a folder below one of the roots, with every link followed. Of what lies outside nobody learns whether
-    it exists."""
-    if not roots:
-        hint = "start the server with: ctx serve --allow-ingest --root DIR; or send the files"
-        raise refused(Problem(403, "No folder may be ingested", hint=hint))
-    inside = paths_below(folder, roots)
-    if not inside:
-        hint = "the folders that may be were named at the start: ctx serve --root DIR"
-        raise refused(Problem(403, "This folder may not be ingested", hint=hint))
-    found = next((place for place in inside if os.path.isdir(place)), None)  # noqa: PTH112  is_dir() raises for some
-    if found is None:
-        raise NothingFoundError("there is no such folder below the roots", hint="check the spelling of the path")
-    return Job(paths=(found,), folder=str(found).encode("utf-8", "replace").decode())
+    place = place_below(folder, roots)
+    return Job(paths=(place,), folder=str(place).encode("utf-8", "replace").decode())
 
 
 async def _folder_of(request: Request) -> str:

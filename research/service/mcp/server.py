@@ -33,7 +33,7 @@ from research.governance import Principal
 from research.observe import log_failure, logger_of
 from research.request import Parameter
 from research.request import shown as quoted
-from research.service.jobs import Job, paths_below
+from research.service.jobs import Job, place_below
 from research.service.mcp import tasks
 from research.service.mcp.results import (
     MOST_TOKENS,
@@ -303,19 +303,10 @@ def resource_text(index: Index, uri: str) -> str:
 
 
 def allowed_paths(given: Sequence[str], roots: Sequence[Path]) -> list[Path]:
-    """Find the files and folders that are meant, links followed. Raises for what lies outside, there or not."""
+    """Find the files and folders that are meant. Raises for what lies outside, there or not."""
     if not given:
         raise UsageError("paths is empty", hint=_allowed(roots))
-    found = []
-    for text in given:
-        inside = paths_below(text, roots)
-        if not inside:
-            raise UsageError(f"{quoted(text)} is not in a folder that may be added", hint=_allowed(roots))
-        there = [place for place in inside if place.exists()]
-        if not there:
-            raise NothingFoundError(f"there is no file or folder {quoted(text)}", hint=_allowed(roots))
-        found.append(there[0])
-    return found
+    return [place_below(text, roots) for text in given]
 
 
 def _allowed(roots: Sequence[Path]) -> str:

@@ -20,6 +20,7 @@ from research.errors import (
     IndexUnusableError,
     InvalidContextTypeError,
     NothingFoundError,
+    ProblemError,
     UsageError,
 )
 from research.governance import Principal
@@ -331,7 +332,7 @@ def test_only_what_lies_below_a_root_may_be_added(tmp_path: Path) -> None:
     assert allowed_paths([str(other / "a.pdf")], roots) == [other / "a.pdf"]
     for wrong in (str(outside / "a.pdf"), str(outside / "none.pdf"), "../outside/a.pdf", "way-out/a.pdf", "way-out",
                   "/etc/passwd", "~nobody-there/x", "a\0b", "/", f"{root}/../outside"):  # fmt: skip
-        with pytest.raises(UsageError, match="not in a folder that may be added") as caught:
+        with pytest.raises(ProblemError, match="not in a folder that may be added") as caught:
             allowed_paths([wrong], (root,))
         assert str(root) in caught.value.hint
         assert "outside" not in caught.value.hint
