@@ -315,7 +315,6 @@ class Catalog(Writer):
 
     def _update_fulltext(self) -> None:
         """Whoever opens the catalog for writing brings full text up to the analyzer that questions will use."""
-
         if self.words.is_outdated():
             from research.store.fulltext import update_fulltext
 

@@ -182,7 +182,7 @@ class Documents(Repository):
             connection.ledger.close_ocr(doc_id)
 
     def give_up_ocr(self, doc_id: str, failed: Sequence[FailedPage]) -> None:
-        """Note pages that OCR cannot read; `failures.reopen` says which of them are tried again."""
+        """Note pages that OCR cannot read; `Ledger.reopen` says which of them are tried again."""
         earlier = self._db.ledger.failures(doc_id)
         with self._db.transaction() as connection:
             connection.executemany(

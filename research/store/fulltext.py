@@ -201,7 +201,7 @@ def _analysed_items(connection: Reader, numbers: Sequence[int]) -> Iterator[_Row
 def _text(blob: bytes) -> str:
     try:
         return zlib.decompress(blob).decode()
-    except (zlib.error, UnicodeDecodeError):  # `upkeep.integrity` has its document read again
+    except (zlib.error, UnicodeDecodeError):  # `integrity` has its document read again
         return ""
 
 

@@ -202,7 +202,7 @@ class Generation:
     text_records: int
     visual_records: int
     visual_through_seq: int = 0  # the last of the visual encoder's pages that is in it
-    revision: int = 0  # of the catalog's metadata, see catalog.meta.bump_revision
+    revision: int = 0  # of the catalog's metadata, see `Writer.bump_revision`
 
     def records_in(self, collection: str) -> int:
         return self.text_records if collection == TEXT else self.visual_records

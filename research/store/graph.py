@@ -1,13 +1,10 @@
-"""The graph, read: nodes are refs under numbers, edges lead from one to another, one recursive statement walks them;
-and what the graph has not seen yet. `edge_writes` has what changes it.
+"""The graph: nodes are refs under numbers, edges lead from one to another, one recursive statement walks them; and what
+the graph has not seen yet.
 
 However many edges a node has, and however they run in circles, a walk costs what it may show: of every node it takes
 the first edges of both directions, as the indexes have them, so kinds are numbered by what they are worth.
 
-
-Writing the graph: nodes, edges, and the names by which things mention each other.
-
-Every function is part of the caller's transaction. Whoever removes a document, an item or a memory need not know of
+What writes is part of the caller's transaction. Whoever removes a document, an item or a memory need not know of
 the graph: nodes go with what they stand for. A name that several things have means none of them, or few.
 """
 

@@ -1,7 +1,7 @@
 """Memories: reading them, and their words, analysed by the rules that questions are read by. Every statement names the
 tenant first: what belongs to another is not found by any of them.
 
-What the index as a whole holds (`count_memories`, `tenants`) is for whoever looks after it, and has no text in it.
+What the index as a whole holds (`count`, `tenants`) is for whoever looks after it, and has no text in it.
 
 Unlike pages they have no FTS5: how rare a word is must be counted within a tenant, and a tenant's words are few enough
 to be held in memory (`research.search.memories`).
@@ -9,7 +9,7 @@ to be held in memory (`research.search.memories`).
 Turns of sessions: what was asked, and the pages that answered. Every statement names the tenant first.
 
 Writing is short, and part of the caller's transaction. Quotes and written answers are text of documents: when one goes
-or changes, they go from every turn (`leave_sessions`), and so does what its words made of a question.
+or changes, they go from every turn (`Sessions.leave`), and so does what its words made of a question.
 """
 
 from __future__ import annotations

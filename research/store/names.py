@@ -177,7 +177,6 @@ class Scope:
 
     def count(self, reader: Reader) -> int:
         """How many pages there are."""
-
         known = reader.names.known()
         chosen = [d for d in known if self.documents is None or d.doc_id in self.documents]
         return sum(pages_in(document, self.pages) for document in chosen)
@@ -411,7 +410,6 @@ class Names(Repository):
         is nothing.
 
         `folder`: what relative paths and folders are relative to."""
-
         known = self.known()
         ranges = filters[0].pages_read()
         left = {document.doc_id: document for document in known}
@@ -436,7 +434,6 @@ class Names(Repository):
         self, filters: Filters, folder: str, known: Sequence[KnownDocument]
     ) -> Iterable[tuple[str, Collection[str]]]:
         """Each filter in words, and the documents it fits. One that fits none by itself raises."""
-
         if filters.documents:
             yield f"doc {' or '.join(map(shown, filters.documents))}", self._named(filters.documents, folder, "doc")
         if filters.not_documents:
@@ -456,7 +453,6 @@ class Names(Repository):
     def _named(self, names: Iterable[str], folder: str, key: str) -> set[str]:
         """The documents that any of the names means. Only a pattern of what to leave out may mean none: there may be no
         drafts today."""
-
         found: set[str] = set()
         for name in names:
             try:

@@ -2,7 +2,7 @@
 kept for a while, one row each; and projections, neighbourhoods shown to somebody, refs alone.
 
 Every statement names tenant and principal: what was built for one is not found by another. A record holds ids and
-numbers; text is in the cache alone, and what is removed from the index takes it along (`leave_packages`).
+numbers; text is in the cache alone, and what is removed from the index takes it along (`Packages.leave`).
 
 A kept text stands in the row, or on another server, and then the row has its digest. Whatever takes the row away (a
 removed document, a package's record that goes) takes the package out of every cache: without it nothing is looked for

@@ -81,7 +81,7 @@ class IndexPaths:
 
     @property
     def chroma(self) -> Path:
-        """Holds one folder a generation of the collections; only `store.collections` looks inside."""
+        """Holds one folder a generation of the collections; only `generations` looks inside."""
         return self.root / "chroma"
 
     @property
@@ -105,7 +105,7 @@ class IndexPaths:
 
     @property
     def uploads(self) -> Path:
-        """Files that came through a server and lie nowhere else, one folder a document; `store.files.uploads`."""
+        """Files that came through a server and lie nowhere else, one folder a document; `store/files.py`."""
         return self.root / "uploads"
 
     @property
@@ -165,7 +165,6 @@ class IndexPaths:
 
         One that is there must be empty, or an index; any other is left as it is, and `UsageError` says so.
         """
-
         try:
             self.root.parent.mkdir(parents=True, exist_ok=True)
             try:

@@ -1,6 +1,6 @@
 -- The catalog: every table, in an order in which parents stand before their children. Its number is
 -- `catalog.SCHEMA_VERSION`. A column is one line, and what is long stands last in its table: the others are read
--- without it. What SQL cannot say of a value (times, names on one line, packed texts, vectors) is in `upkeep/checks.py`.
+-- without it. What SQL cannot say of a value (times, names on one line, packed texts, vectors) is in `checks.py`.
 
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID, STRICT;
 
@@ -123,7 +123,7 @@ CREATE TABLE failed_files (
     tries INTEGER NOT NULL CHECK (tries >= 0)
 ) WITHOUT ROWID, STRICT;
 
--- SQLite's own. Words come analysed (fulltext.analyzer), so FTS only has to split at spaces. rowid is page_id.
+-- SQLite's own. Words come analysed (analyzer.py), so FTS only has to split at spaces. rowid is page_id.
 CREATE VIRTUAL TABLE page_words USING fts5 (
     body, section,
     tokenize = "unicode61 remove_diacritics 0 categories 'L* N* M* Co' tokenchars '.'"
@@ -244,7 +244,7 @@ CREATE TABLE turns (
 ) STRICT;
 
 -- The pages that answered. A document takes its quotes with it when it goes, and leaves its place to what its file
--- holds next: `session_turns.leave_sessions` sees to it, for to read a document again also deletes its row.
+-- holds next: `Sessions.leave` sees to it, for to read a document again also deletes its row.
 CREATE TABLE turn_sources (
     tenant TEXT NOT NULL,
     session TEXT NOT NULL,
@@ -300,7 +300,7 @@ CREATE TABLE item_vectors (
     PRIMARY KEY (item_no, part)
 ) STRICT;
 
--- SQLite's own. Each word has the sign of its kind before it (fulltext.item_words), so that rare words are counted
+-- SQLite's own. Each word has the sign of its kind before it (words.py), so that rare words are counted
 -- within a kind. rowid is item_no.
 CREATE VIRTUAL TABLE item_words USING fts5 (
     title, body, words,
@@ -355,7 +355,7 @@ CREATE INDEX nodes_by_memory ON nodes (tenant, memory_no) WHERE tenant IS NOT NU
 CREATE INDEX nodes_by_themselves ON nodes (node_no)
     WHERE doc_id IS NULL AND item_no IS NULL AND memory_no IS NULL;
 
--- Kinds are numbers (`edges.EDGE_KINDS`): with a node, the indexes give the weightiest first.
+-- Kinds are numbers (`graph.EDGE_KINDS`): with a node, the indexes give the weightiest first.
 CREATE TABLE edges (
     edge_no INTEGER PRIMARY KEY,
     source INTEGER NOT NULL REFERENCES nodes ON DELETE CASCADE,

@@ -11,11 +11,7 @@ from index_making import Making, chunks_of, stamp
 from research.errors import NothingFoundError, UsageError
 from research.records import DocumentInfo, Page
 from research.store import names as document_names
-from research.store.names import (
-    is_pattern,
-    matcher,
-    page_of_ref,
-)
+from research.store.names import is_pattern, matcher, page_of_ref
 
 # id, path, title
 SHELF = [

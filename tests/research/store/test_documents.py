@@ -9,9 +9,7 @@ from index_making import Making
 
 from research.errors import DocumentError, NothingFoundError
 from research.records import Chunk, DocumentInfo, Page
-from research.store.documents import (
-    FileStamp,
-)
+from research.store.documents import FileStamp
 
 TABLES = ("documents", "files", "pages", "chunks", "vectors", "ledger", "name_words", "page_words")
 
@@ -154,10 +152,7 @@ def test_a_document_with_missing_or_shuffled_pages_is_refused(making: Making, nu
     info = DocumentInfo("f" * 16, "a.pdf", "pdf", "", 2, "", "/docs/a.pdf", 1, "f" * 64)
     with pytest.raises(DocumentError) as caught:
         making.catalog.documents.add(
-            info,
-            FileStamp("/docs/a.pdf", 1, 1, 1, 1),
-            [(Page(n, "x"), []) for n in numbers],
-            reader_version=1,
+            info, FileStamp("/docs/a.pdf", 1, 1, 1, 1), [(Page(n, "x"), []) for n in numbers], reader_version=1
         )
     assert caught.value.code == "incomplete"
     assert {table: making.count(table) for table in TABLES} == dict.fromkeys(TABLES, 0)

@@ -121,10 +121,7 @@ CATALOGS: dict[str, tuple[Change, str]] = {
     "page-beyond": (_value("pages", "page", 9), "are not those from 1 to 2"),
     "page-lacking": (sql("PRAGMA foreign_keys = ON; DELETE FROM pages WHERE page = 2"), "are not those from 1 to 2"),
     "num-pages-more": (_value("documents", "num_pages", 99), "are not those from 1 to 99"),
-    "num-pages-text": (
-        _value("documents", "num_pages", "many"),
-        "INTEGER column documents.num_pages",
-    ),
+    "num-pages-text": (_value("documents", "num_pages", "many"), "INTEGER column documents.num_pages"),
     "num-pages-none": (_value("documents", "num_pages", 0), "failed: num_pages"),
     "num-pages-huge": (_value("documents", "num_pages", 2**62), "failed: num_pages"),
     "name-a-path": (_value("documents", "filename", "../a.pdf"), "failed: filename"),
@@ -186,10 +183,7 @@ CATALOGS: dict[str, tuple[Change, str]] = {
     "meta-unknown": (_meta("hook", "rm -rf"), "'hook' is not a setting of ctx"),
     "meta-identity": (_meta("catalog_id", "../x"), "catalog_id"),
     "meta-revision": (_meta("revision", "-1"), "revision"),
-    "stage-unknown": (
-        sql("INSERT INTO ledger SELECT doc_id, 'later' FROM documents LIMIT 1"),
-        "ledger: CHECK",
-    ),
+    "stage-unknown": (sql("INSERT INTO ledger SELECT doc_id, 'later' FROM documents LIMIT 1"), "ledger: CHECK"),
     "lines-an-object": (_blob("page_lines", "lines", zlib.compress(b"{}")), "no list of lines"),
     "lines-deep": (_blob("page_lines", "lines", zlib.compress(b"[" * 60_000)), "no list of lines"),
     "lines-lacking": (_blob("page_lines", "lines", zlib.compress(b"[]")), "other vectors than lines"),

@@ -15,10 +15,7 @@ from index_making import Making
 from research.errors import UsageError
 from research.store import items as stored
 from research.store.fulltext import fulltext_disagrees
-from research.store.item_writes import (
-    ParentItems,
-    Written,
-)
+from research.store.item_writes import ParentItems, Written
 from research.store.items import NewItem
 from research.store.words import asked_words
 from tests.pace import draws

@@ -26,10 +26,7 @@ def test_numbers_grow_and_are_never_given_twice(making: Making) -> None:
         connection.memories.forget("t", [second])
     [(third, _)] = tell(making.catalog, "t", told("three"))
     assert first < second < third
-    assert [memory.text for memory in making.catalog.memories.select("t", Within(), newest=False)] == [
-        "one",
-        "three",
-    ]
+    assert [memory.text for memory in making.catalog.memories.select("t", Within(), newest=False)] == ["one", "three"]
 
 
 def test_only_what_changed_is_read_again(making: Making) -> None:

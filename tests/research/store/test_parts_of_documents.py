@@ -5,11 +5,7 @@ from __future__ import annotations
 import pytest
 from index_making import Making
 
-from research.store.lookups import (
-    FRONT,
-    count_entries,
-    count_years,
-)
+from research.store.lookups import FRONT, count_entries, count_years
 
 
 def the(making: Making, name: str) -> str:

@@ -23,11 +23,7 @@ from postgres import PostgresCatalog, running_server
 from research.errors import NothingFoundError
 from research.memories import AskedTurn, CitedPage, Within
 from research.records import PAGE_GIVEN_UP, DocumentInfo, FailedPage, Line, Page
-from research.store import (
-    generations,
-    integrity,
-    packages,
-)
+from research.store import generations, integrity, packages
 from research.store import publish as writer
 from research.store.catalog import Catalog
 from research.store.documents import FileStamp
@@ -42,10 +38,7 @@ from research.store.vectors import PageBlobs
 ROOT = Path(__file__).parents[3]
 STATEMENT = re.compile(r"\s*(SELECT|INSERT INTO|UPDATE|DELETE FROM|WITH)\s")
 # Its statements are for Chroma's database, which is SQLite's.
-CHROMAS = {
-    "research/store/vectors/generations.py": ("PRAGMA quick_check(1)",),
-    "research/store/vectors/chroma.py": ("PRAGMA page_size = {_PAGE_SIZE}",),
-}
+CHROMAS = {"research/store/generations.py": ("PRAGMA quick_check(1)", "PRAGMA page_size = {_PAGE_SIZE}")}
 FIRST, SECOND, THIRD, MODEL = (f"{number:016x}" for number in range(1, 5))
 
 
@@ -382,11 +375,7 @@ def _everything(catalog: Any) -> dict[str, object]:
         "texts": [list(catalog.pages.texts(info.doc_id)) for info in known],
         "numbered": catalog.lookups.numbered_pages([info.doc_id for info in known], [1, -1]),
         "pending": list(catalog.chunks.pending()),
-        "chunks": (
-            catalog.chunks.count(),
-            catalog.ledger.count_pending(),
-            catalog.chunks.longest(),
-        ),
+        "chunks": (catalog.chunks.count(), catalog.ledger.count_pending(), catalog.chunks.longest()),
         "embedded": catalog.chunks.count_embedded(range(1, 50)),
         "sequences": (catalog.chunks.last_sequence(), catalog.visual.last_sequence(), catalog.chunks.revision()),
         "vectors of pages": _plain(catalog.chunks.of_pages(ids)),

@@ -12,10 +12,7 @@ from tests.research.store.index_making import vectors_after
 def test_pending_chunks_hold_what_the_encoder_sees(making: Making) -> None:
     making.add("a.pdf", ["walrus", "", "seal"])
     assert making.catalog.chunks.encoder() == ""
-    assert [chunk.text for chunk in making.catalog.chunks.pending()] == [
-        "A title\nwalrus",
-        "A title\nseal",
-    ]
+    assert [chunk.text for chunk in making.catalog.chunks.pending()] == ["A title\nwalrus", "A title\nseal"]
     assert making.catalog.ledger.count_pending() == making.catalog.chunks.count() == 2
 
 
