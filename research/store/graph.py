@@ -374,8 +374,8 @@ class Graph(Repository):
         for node, given in names.items():
             wanted = set(given)
             before = set(self._db.column("SELECT name FROM node_names WHERE node_no = ?", (node,)))
-            query = "DELETE FROM node_names WHERE node_no = ? AND name IN"
-            self._db.rows_in(query, sorted(before - wanted), first=(node,))
+            gone = [(name, node) for name in sorted(before - wanted)]
+            self._db.executemany("DELETE FROM node_names WHERE name = ? AND node_no = ?", gone)
             self._db.put_rows("node_names", "name, node_no", [(name, node) for name in sorted(wanted - before)])
             changed.update(dict.fromkeys(sorted(before ^ wanted)))
         for name in changed:

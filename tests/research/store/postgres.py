@@ -123,7 +123,7 @@ class PostgresCatalog(Writer):
         yield self
 
     def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> _Rows:
-        return self.execute(sql, parameters)
+        return self.connection.execute(sql, parameters)
 
     def executemany(self, sql: str, parameters: Iterable[Sequence[Any]], /) -> None:
         self.connection.executemany(sql, parameters)
