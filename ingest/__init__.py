@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lazy_loader import attach
+from research.lazy import exports
 
 if TYPE_CHECKING:
     from ingest.code.run import ingest_code, remove_paths
@@ -32,23 +32,16 @@ if TYPE_CHECKING:
     from ingest.scan import PdfFilter, changes
     from ingest.server_job import start_job
 else:
-    __getattr__, __dir__, __all__ = attach(
+    __getattr__, __dir__, __all__ = exports(
         __name__,
-        submod_attrs={
-            "code.run": ["ingest_code", "remove_paths"],
-            "commits.run": ["ingest_commits", "remove_repositories"],
-            "report": [
-                "CodeCounts",
-                "CommitsSummary",
-                "FileOutcome",
-                "IngestSummary",
-                "Observer",
-                "PageOutcome",
-                "RepositoryOutcome",
-                "Stage",
-            ],
-            "run": ["ingest"],
-            "scan": ["PdfFilter", "changes"],
-            "server_job": ["start_job"],
+        {
+            "code.run": "ingest_code remove_paths",
+            "commits.run": "ingest_commits remove_repositories",
+            "report": (
+                "CodeCounts CommitsSummary FileOutcome IngestSummary Observer PageOutcome RepositoryOutcome Stage"
+            ),
+            "run": "ingest",
+            "scan": "PdfFilter changes",
+            "server_job": "start_job",
         },
     )

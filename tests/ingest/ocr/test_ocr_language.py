@@ -31,11 +31,3 @@ def test_the_language_reaches_tesseract(letter: Path, fake_tesseract: FakeTesser
     done = ingest(letter, "--ocr-language", "deu+eng") if by_flag else ingest(letter, CTX_OCR_LANGUAGE="deu")
     assert done.code == 0, done.err
     assert f"-l {'deu+eng' if by_flag else 'deu'} " in asked_for(fake_tesseract)
-
-
-def test_a_language_that_is_not_installed_is_one_clear_error(letter: Path, fake_tesseract: FakeTesseract) -> None:
-    fake_tesseract.write("exit 1", languages="eng fra osd")
-    done = ingest(letter, "--ocr-language", "deu")
-    assert done.code == 1
-    assert "no data for the language 'deu'; it has: eng, fra" in done.err
-    assert "tesseract-ocr-deu" in done.err or "brew" in done.err
