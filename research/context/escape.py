@@ -131,6 +131,7 @@ def page_text(text: str) -> str:
     return _put(text, {at[match.start()]: "(" for match in _PAGE_MARK.finditer(seen)})
 
 
+@lru_cache(maxsize=200)  # pages of the last twenty questions
 def cited(text: str) -> str:
     """Running text under a citation header. Ours is escaped wherever it stands: a model cites from within lines."""
     text = text.strip()

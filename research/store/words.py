@@ -36,6 +36,7 @@ _SCORE = "bm25(page_words, 1.0, 1.0)"
 _RARE_SHARE = 0.2
 _WORTH_PRUNING = 10
 _FEW_HITS = 5000  # of all words together, which are scored word by word at once
+_MOST_KEPT = 30_000  # hits of words that are kept for the next questions
 _ORDER = 0.01  # of a floor: enough to tell its pages apart
 _MOST_PAIR_PAGES = 1000  # whose pairs are scored at once; few questions have more
 _TERMS_A_STATEMENT = 12
@@ -150,14 +151,26 @@ class PageSearch(_WordSearch):
         known.update({("pages with", word): int(count) for word, count in rows})
         return [_term(word, total, known["pages with", word]) for word in distinct]
 
+    def _scored(self, words: Sequence[str]) -> dict[str, dict[int, float]]:
+        """Each word with what it scores on its pages. Questions to one index have words in common: some are kept."""
+        cache = self._db.count_cache()
+        kept: dict[str, dict[int, float]] = cache.setdefault("scored", {})
+        new = [word for word in words if word not in kept]
+        if new and sum(map(len, list(kept.values()))) > _MOST_KEPT:
+            kept = cache["scored"] = {}  # another one, because other threads may be reading this
+            new = list(words)
+        kept.update(zip(new, self._score_pages([quote(word) for word in new]), strict=True))
+        return {word: kept[word] for word in words}
+
     def find(self, terms: Sequence[Term], *, limit: int, known: ByWord | None = None) -> set[int]:
         """The best `limit` pages that hold any of the words, by FTS5's own ranking. `known` is added to, where words
         were scored on all of their pages."""
         present = [term for term in terms if term.pages]
         if sum(term.pages for term in present) <= _FEW_HITS:
-            known, sums = {} if known is None else known, dict[int, float]()
-            for term, found in zip(present, self._score_pages([quote(term.word) for term in present]), strict=True):
-                known[term.word] = None, found
+            sums: dict[int, float] = {}
+            for word, found in self._scored([term.word for term in present]).items():
+                if known is not None:
+                    known[word] = None, found
                 for page_id, score in found.items():
                     sums[page_id] = sums.get(page_id, 0.0) + score
             return set(sorted(sums, key=lambda page_id: (-sums[page_id], page_id))[:limit])
