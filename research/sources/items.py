@@ -217,9 +217,11 @@ class ExperiencesSource(ItemsSource):
 
     def retrieve(self, reader: Reader, question: Question, limit: int) -> Retrieved:
         """With its parts named: a hypothesis that turned out to be wrong must not read as if it were so."""
+        found = super().retrieve(reader, question, limit)
+        if not found.items:
+            return found
         from research.experiences import Experience
 
-        found = super().retrieve(reader, question, limit)
         parents = {item.ref.key: reader.items.parent(self.kind, item.ref.key) for item in found.items}
         told = {key: Experience.of_stored(key, each.metadata) for key, each in parents.items() if each}
         words = {key: in_words(each, each.outcome) for key, each in told.items()}
