@@ -226,7 +226,11 @@ class Unit:
 
 def units_of(source: bytes, parsed: Parsed, language: str, module: str) -> list[Unit]:
     """Make the pieces of a file that was taken apart. `module` is what it is called itself."""
-    statements = [(text, _bound(text)) for start, end in parsed.imports if (text := _one_line(source[start:end]))]
+    statements = [
+        (text, _bound(text))
+        for start, end in parsed.imports
+        if (text := " ".join(_decoded(source[start:end]).split())[:300])
+    ]
     units = [
         _unit(source, each, parsed.definitions, statements, language)
         for each in parsed.definitions
@@ -265,6 +269,7 @@ def _unit(
     language: str,
 ) -> Unit:
     docstring = _docstring(source, each, language) or _leading_comment(source, each)
+    column = each.comment_start - source.rfind(b"\n", 0, each.comment_start) - 1
     whole = _outline(source, each, definitions) if each.is_class else _decoded(source[each.comment_start : each.end])
     used = set(_IDENTIFIER.findall(whole))
     imports = [statement for statement, names in statements if names & used]
@@ -276,7 +281,7 @@ def _unit(
         end_line=each.last_row + 1,
         signature=_signature(source, each),
         docstring=docstring[:_LONGEST_DOCSTRING],
-        text=_shortened(_dedented(whole, _column(source, each.comment_start)), LONGEST),
+        text=_shortened(_dedented(whole, column), LONGEST),
         calls=tuple(each.calls),
         imports=tuple(imports[:_MOST_IMPORTS]),
     )
@@ -366,16 +371,8 @@ def _bound(statement: str) -> frozenset[str]:
     return frozenset(words[1:] if "{" in statement else words[-1:]) - {"self", "crate", "super"}
 
 
-def _one_line(code: bytes) -> str:
-    return " ".join(_decoded(code).split())[:300]
-
-
 def _decoded(code: bytes) -> str:
     return code.decode("utf-8", "replace")
-
-
-def _column(source: bytes, start: int) -> int:
-    return start - source.rfind(b"\n", 0, start) - 1
 
 
 def _dedented(text: str, column: int) -> str:

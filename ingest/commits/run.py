@@ -118,7 +118,9 @@ def _take(
             return _read(catalog, RepositoryOutcome(shown, "read", found.name), found, observer)
     except DocumentError as error:  # git hangs
         return RepositoryOutcome(shown, "failed", reason=error.message, hint=error.hint)
-    names = _known_names(catalog, path) if not _is_there(path) else []
+    # Whether something of it is there: a damaged repository is not one that is gone.
+    there = (path / ".git").exists() or (path / "HEAD").exists()
+    names = [] if there else _known_names(catalog, path)
     if names and prune:
         return RepositoryOutcome(shown, "removed", names[0], removed=catalog.items.remove_parents(KIND, names))
     hint = f"to remove its commits from the index: ctx ingest --commits {shown} --prune" if names else found.hint
@@ -186,11 +188,6 @@ def _known_names(catalog: Catalog, path: Path) -> list[str]:
     with suppress(CtxError):  # gone, or no longer one
         own.add(find_repository(path).name)
     return [name for name in catalog.items.count_by_parent(KIND) if name in own]
-
-
-def _is_there(path: Path) -> bool:
-    """Whether something of a repository is: a damaged one is not one that is gone."""
-    return (path / ".git").exists() or (path / "HEAD").exists()
 
 
 def commit_items(commits: Iterable[Commit], redactor: SafeRedactor, *, subjects: bool = True) -> Iterator[NewItem]:

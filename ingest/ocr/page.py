@@ -65,7 +65,8 @@ def read_page(page: Page, need: OcrNeed, render: Render, engine: OcrEngine) -> O
         return OcrResult(read, tuple(lines), engine.name)
     kept: list[OcrLine] = []
     for box in need.boxes:
-        image = render(box, _picture_side(box, engine.page_side))
+        share = max(box[2] - box[0], box[3] - box[1])
+        image = render(box, max(_MIN_PICTURE_SIDE, min(engine.page_side, round(_ENLARGED * share * engine.page_side))))
         lines = engine.read(image)
         placed = lines_on_page(lines, box)
         new = [i for i, line in enumerate(placed) if not _is_known(line, page.blocks)]
@@ -141,11 +142,6 @@ def _words(text: str) -> list[str]:
 
 def _share(words: list[str], known: set[str]) -> float:
     return sum(word in known for word in words) / len(words)
-
-
-def _picture_side(box: Box, page_side: int) -> int:
-    share = max(box[2] - box[0], box[3] - box[1])
-    return max(_MIN_PICTURE_SIDE, min(page_side, round(_ENLARGED * share * page_side)))
 
 
 def render(page: Any, box: Box | None, longest: int) -> Image.Image:

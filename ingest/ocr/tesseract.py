@@ -138,7 +138,8 @@ class TesseractEngine:
         if process.returncode < 0:
             raise OcrError(f"tesseract was killed by signal {-process.returncode}", code=ledger.KILLED)
         if process.returncode != 0:
-            raise OcrError(f"tesseract failed: {_last_line(complaints) or f'exit code {process.returncode}'}")
+            last = clean_text(complaints.decode("utf-8", "replace").strip().rpartition("\n")[2])[:200]
+            raise OcrError(f"tesseract failed: {last or f'exit code {process.returncode}'}")
         return out.decode("utf-8", "replace")
 
 
@@ -174,11 +175,6 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.kill()
-
-
-def _last_line(complaints: bytes) -> str:
-    lines = clean_text(complaints.decode("utf-8", "replace").strip().rpartition("\n")[2])
-    return lines[:200]
 
 
 @dataclass(frozen=True, slots=True)

@@ -293,15 +293,14 @@ class HeadersFooters:
             if key and self.marks.get(mark_of(line.text)) == page.number:
                 continue
             # What stands beside the page number is a header or footer even if it runs through one chapter only.
-            if key and (self._repeats(key) or ((band, row) in numbered and self._seen(key) > 1)):
+            if key and (
+                self._repeats(key) or ((band, row) in numbered and self.repeats[0][key] + self.repeats[1][key] > 1)
+            ):
                 repeated.add(id(line))
         for gone in (numbers | repeated, numbers):
             if kept := [line for line in page.lines if id(line) not in gone]:
                 return kept
         return list(page.lines)
-
-    def _seen(self, key: Key) -> int:
-        return self.repeats[0][key] + self.repeats[1][key]
 
     def _repeats(self, key: Key) -> bool:
         even, odd = self.repeats[0][key], self.repeats[1][key]

@@ -134,7 +134,9 @@ class ColpaliEncoder:
             size = self._batch_size or 1
             pages += self._embed(list(images[len(pages) : len(pages) + size]))
             if self._batch_size is None:
-                self._batch_size = self._fitting()
+                # As many as fit the accelerator's memory, by what the first one took. A CPU gains nothing.
+                free, used = _free_memory(self._device)
+                self._batch_size = max(1, min(LARGEST_BATCH, int(0.7 * free / used))) if used else 1
         return pages
 
     def embed_question(self, text: str) -> NDArray[np.float32]:
@@ -196,11 +198,6 @@ class ColpaliEncoder:
         config, name = self._model.config, "image_token_id"
         holders = ((self._processor, name), (config, name), (config, "image_token_index"))
         return next((value for each in holders if isinstance(value := getattr(*each, None), int)), None)
-
-    def _fitting(self) -> int:
-        """Pages at once: as many as fit the accelerator's memory, by what the first one took. A CPU gains nothing."""
-        free, used = _free_memory(self._device)
-        return max(1, min(LARGEST_BATCH, int(0.7 * free / used))) if used else 1
 
 
 def _rows(output: Any, mask: Any) -> tuple[NDArray[np.float32], list[int]]:

@@ -88,7 +88,8 @@ def _family(folder: Path, base: Path | None = None) -> Family:
     content = checkpoints.read_json(config)
     adapter = checkpoints.read_json(folder / "adapter_config.json") if base else {}
     mapping = adapter.get("auto_mapping") or {}
-    named = [mapping.get("base_model_class"), *_words(content.get("architectures"))]
+    listed = content.get("architectures")
+    named = [mapping.get("base_model_class"), *map(str, listed if isinstance(listed, list) else ())]
     for architecture in named:
         if architecture in _BY_ARCHITECTURE:
             return _BY_ARCHITECTURE[architecture]
@@ -101,10 +102,6 @@ def _family(folder: Path, base: Path | None = None) -> Family:
     found = ", ".join(str(name) for name in named if name) or model_type or "nothing"
     known = ", ".join(family.model for family in FAMILIES)
     raise EncoderUnavailable(f"{folder} is no checkpoint colpali-engine loads: it names {found}, not one of {known}")
-
-
-def _words(value: Any) -> list[str]:
-    return [str(item) for item in value] if isinstance(value, list) else []
 
 
 def _fingerprint(places: list[Path]) -> str:
