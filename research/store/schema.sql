@@ -322,7 +322,7 @@ CREATE TABLE labels (
     PRIMARY KEY (tenant, target, name)
 ) WITHOUT ROWID, STRICT;
 
--- Who saw what, by which decision. Each entry's hash is keyed, and covers all of it and the hash before it.
+-- Who saw what, by which decision. Each entry's hash covers all of it and the hash before it.
 CREATE TABLE audit (
     seq INTEGER PRIMARY KEY CHECK (seq > 0),
     at TEXT NOT NULL,
