@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from research.errors import CtxError, UsageError
@@ -56,37 +55,29 @@ def choose_engine(wanted: str = "auto", *, language: str = "") -> OcrEngine:
         return RapidEngine()
 
 
-@dataclass(frozen=True, slots=True)
-class OcrNeed:
-    """What to read of one page: the pictures in `boxes`, largest first; without any, the whole of it."""
-
-    boxes: tuple[Box, ...] = ()
+Boxes = tuple[Box, ...]
+"""What to read of one page: these pictures, largest first; without any, the whole of it."""
 
 
-def ocr_need(page: Page, *, force: bool = False) -> OcrNeed | None:
-    """Tell what OCR should read of a page, or None. A page that could not be read is left alone: it may hang again."""
+def ocr_need(page: Page, *, force: bool = False) -> Boxes | None:
+    """Tell what OCR should read of a page; None for nothing, as of one that could not be read: it may hang again."""
     if page.error:
         return None
     if force:
-        return OcrNeed()
+        return ()
     text = "".join(block.text for block in page.blocks) or page.markdown
     characters = len("".join(text.split()))
     if characters < _FEW_CHARACTERS:
         # Pictures, slices of pictures, letters drawn as outlines: what is painted may be text. Blank paper is not.
-        return OcrNeed() if page.painted else None
-    if characters >= _ENOUGH_TO_JUDGE and count_broken(text) > _BROKEN_SHARE * characters:
-        return OcrNeed()
+        return () if page.painted else None
+    # Characters that stand for glyphs nobody mapped.
+    if characters >= _ENOUGH_TO_JUDGE and len(_BROKEN.findall(text)) > _BROKEN_SHARE * characters:
+        return ()
     boxes = _pictures_to_read(page.blocks, characters)
-    return OcrNeed(boxes) if boxes else None
+    return boxes or None
 
 
-def count_broken(text: str) -> int:
-    """Count characters that stand for glyphs nobody mapped: U+FFFD, private use, control; white space is none of
-    them."""
-    return len(_BROKEN.findall(text))
-
-
-def _pictures_to_read(blocks: tuple[Block, ...], characters: int) -> tuple[Box, ...]:
+def _pictures_to_read(blocks: tuple[Block, ...], characters: int) -> Boxes:
     merged = _merged([block.box for block in blocks if block.kind == "picture" and not block.text])
     boxes = [
         box

@@ -11,7 +11,7 @@ from typing import Any
 
 from PIL import Image
 
-from ingest.ocr import OcrNeed
+from ingest.ocr import Boxes
 from ingest.ocr.engine import MAX_SIDE, OcrEngine, OcrLine, lines_on_page, regions
 from ingest.pdf.compose import with_blocks, write_blocks
 from ingest.pdf.document import Vocabulary
@@ -41,7 +41,7 @@ class OcrResult:
 
 
 def ocr_page(
-    page: Page, need: OcrNeed, drawing: Any, engine: OcrEngine, progress: Callable[[int], None]
+    page: Page, need: Boxes, drawing: Any, engine: OcrEngine, progress: Callable[[int], None]
 ) -> OcrResult | FailedPage:
     """Read one page, `drawing` being PyMuPDF's. An engine that was killed, or took too long, is given a second try.
     `progress` gets the page's number before each."""
@@ -56,15 +56,15 @@ def ocr_page(
                 return FailedPage(page.number, ledger.STAGE_OCR, error.code, error.message, tries)
 
 
-def read_page(page: Page, need: OcrNeed, render: Render, engine: OcrEngine) -> OcrResult:
+def read_page(page: Page, need: Boxes, render: Render, engine: OcrEngine) -> OcrResult:
     """Read what the page needs. Where nothing can be read the page comes back as it was. Raises `OcrError`."""
-    if not need.boxes:
+    if not need:
         image = render(None, engine.page_side)
         lines = engine.read(image)
         read = _with_text(page, blocks_of(lines, image.size)) if lines else page
         return OcrResult(read, tuple(lines), engine.name)
     kept: list[OcrLine] = []
-    for box in need.boxes:
+    for box in need:
         share = max(box[2] - box[0], box[3] - box[1])
         image = render(box, max(_MIN_PICTURE_SIDE, min(engine.page_side, round(_ENLARGED * share * engine.page_side))))
         lines = engine.read(image)

@@ -10,14 +10,14 @@ from ocr_tools import FakeTesseract, draw, noisy, png, scan, skewed
 from PIL import Image
 
 from ingest.chunks import chunk_page
-from ingest.ocr import OcrNeed, choose_engine, ocr_need
+from ingest.ocr import Boxes, choose_engine, ocr_need
 from ingest.ocr.engine import MAX_SIDE, OcrEngine, OcrLine
 from ingest.ocr.page import OcrResult, Render, blocks_of, ocr_page, read_page, render
 from ingest.ocr.tesseract import TesseractEngine
 from ingest.pdf.reader import PdfReader
 from research.records import Block, Box, FailedPage, Page
 
-WHOLE = OcrNeed()
+WHOLE: Boxes = ()
 LETTER = [
     (40.0, 50.0, "The harbour closed in March 1962 after"),
     (40.0, 66.0, "forty ships were lost in one night of un-"),
@@ -44,7 +44,7 @@ def shown(image: Image.Image) -> Render:
     return lambda box, longest: image
 
 
-def read(path: Path, engine: OcrEngine, page: Page, need: OcrNeed = WHOLE) -> OcrResult | FailedPage:
+def read(path: Path, engine: OcrEngine, page: Page, need: Boxes = WHOLE) -> OcrResult | FailedPage:
     with PdfReader(path) as document:
         return ocr_page(page, need, document.raw_page(page.number), engine, lambda _: None)
 
@@ -209,7 +209,7 @@ def test_a_figure_that_also_stands_in_the_text_is_kept_in_its_picture() -> None:
             Block("picture", "", (0, 0.5, 1, 1)),
         ),
     )
-    need = OcrNeed(((0, 0.5, 1, 1),))
+    need = ((0.0, 0.5, 1.0, 1.0),)
     told = Told(at(0, "1961"), at(4, "exports of 4,711 tonnes in 1961"))
     assert read_page(page, need, shown(Image.new("L", (100, 100))), told).page.blocks[1].text == "1961"
 
