@@ -117,6 +117,14 @@ class ContextBuilder:
         debug = report.to_debug(fitted, window)
         return BuiltContext(report.turn.system_prompt, fitted.messages, fitted.counts, debug, shown, history)
 
+    async def warm_up(self) -> None:
+        """Load what the first turn would wait for: the token tables, the redactor's models, the encoder and the index
+        behind a memory on this machine. A remote service is not contacted."""
+        self.count_tokens("warm up")
+        await self.redaction.warm_up()
+        if self._memory is not None:
+            await self._memory.warm_up()
+
     async def _snippets(self, report: TurnReport) -> list[Snippet]:
         """Memories that may be shown, best first."""
         if self._memory is None:

@@ -106,6 +106,9 @@ class Redaction:
         safe, _ = await self._workers.run(self._redact, texts)
         return [safe[text] for text in texts if text in safe]
 
+    async def warm_up(self) -> None:
+        await self._workers.run(self._warm_up)
+
     def _snippets(self, scored: Sequence[Scored]) -> tuple[list[Snippet], Counter[str]]:
         safe, why = self._redact([text for each in scored for text in _texts(each)])
         shown, reasons = [], Counter[str]()
@@ -131,6 +134,11 @@ class Redaction:
         done = self.safe().redact_all(texts)
         safe = {text: made for text, made in zip(texts, done.texts, strict=True) if made is not None}
         return safe, {texts[place]: reason for place, reason in done.dropped.items()}
+
+    def _warm_up(self) -> None:
+        self.safe().warm_up()
+        sample = "A memory of [1] a — warm summer."
+        memory_label("memory", message(self._redact([sample])[0].get(sample, "")))
 
 
 def _texts(scored: Scored) -> list[str]:

@@ -53,6 +53,12 @@ class GuardedService:
     async def remember(self, payload: Mapping[str, Any], seconds: float) -> object:
         return await self._call("remember_batch", payload, seconds, lambda answer: answer)
 
+    async def warm_up(self) -> None:
+        """What the service wants to do before the first turn, if anything. Takes as long as it takes."""
+        warm_up = getattr(self._service, "warm_up", None)
+        if callable(warm_up):
+            await self._workers.call(warm_up)
+
     async def _call(self, name: str, payload: Mapping[str, Any], seconds: float, read: Callable[[Any], T]) -> T:
         method = getattr(self._service, name, None)
         if not callable(method):
@@ -103,6 +109,10 @@ class EmbeddedMemory:
     async def remember_batch(self, payload: Mapping[str, Any]) -> dict[str, Any]:
         """Tell several: {"tenant_id": …, "memories": [{"text", "type", "session_id", "tags", "metadata"}]}."""
         return await asyncio.to_thread(self.tell_all, payload)
+
+    def warm_up(self) -> None:
+        """Load the encoder and the memories before the first question."""
+        self._index.memories.recall("hello", tenant=self._tenant or "", top_k=1)
 
     def tell(self, payload: Mapping[str, Any]) -> dict[str, Any]:
         given = _payload(payload)

@@ -227,6 +227,10 @@ class Chain:
             text = redacting(each, placeholders)(text)
         return text
 
+    def warm_up(self) -> None:
+        for each in self._redactors:
+            warm_up(each)
+
     def __repr__(self) -> str:
         return f"Chain({', '.join(map(repr, self._redactors))})"
 
@@ -236,6 +240,13 @@ def redacting(redactor: RedactorProtocol, placeholders: Placeholders | None) -> 
     if isinstance(redactor, BaseRedactor | Chain):
         return partial(redactor.redact, placeholders=placeholders)
     return redactor.redact
+
+
+def warm_up(redactor: RedactorProtocol) -> None:
+    """Load what a redactor needs, if it has anything to load."""
+    warm = getattr(redactor, "warm_up", None)
+    if warm is not None:
+        warm()
 
 
 def redactor_of(
@@ -326,6 +337,11 @@ class SafeRedactor:
                 "redaction dropped %d of %d texts: %s", len(result.dropped), len(given), reasons
             )
         return result
+
+    def warm_up(self) -> None:
+        """Load what the redactor needs before the first text waits for it. No text is in play yet, so whatever is
+        wrong is raised as it is."""
+        warm_up(self._open())
 
     def __repr__(self) -> str:
         return f"SafeRedactor({self._seconds:g} s)"

@@ -141,6 +141,7 @@ class TurnSoak:
         )
         self._lock = threading.Lock()
         self._acknowledged: list[str] = []  # texts and keys
+        asyncio.run(self.builder.warm_up())
         over = threading.Event()
         chaos = threading.Thread(target=self._chaos, args=(over,))
         working = [threading.Thread(target=lambda n=n: asyncio.run(self._work(n))) for n in range(self.workers)]

@@ -346,4 +346,5 @@ def test_get_is_one_for_all_and_can_be_another(monkeypatch: pytest.MonkeyPatch) 
 
 def test_nothing_is_contacted_before_the_first_call() -> None:
     """The tests' guard refuses any connection."""
-    builder(SomaBrainClient("http://127.0.0.1:9"))
+    made = builder(SomaBrainClient("http://127.0.0.1:9"))
+    asyncio.run(made.warm_up())

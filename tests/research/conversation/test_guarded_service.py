@@ -117,3 +117,15 @@ def test_a_service_that_guards_itself_is_not_counted_twice() -> None:
         with pytest.raises(SomaClientError):
             asyncio.run(guarded.evaluate(payload, 0.05))
         assert service.breaker.failures == failures
+
+
+def test_warm_up_is_the_services_own() -> None:
+    warmed: list[str] = []
+
+    class Warm(_Async):
+        def warm_up(self) -> None:
+            warmed.append(threading.current_thread().name)
+
+    asyncio.run(GuardedService(Warm()).warm_up())
+    asyncio.run(GuardedService(_Async()).warm_up())
+    assert warmed == ["ctx-memory"]

@@ -140,3 +140,9 @@ def test_metadata_forges_nothing_the_index_knows(index: Index) -> None:
 def test_what_is_no_payload(index: Index, method: str, payload: Any, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         asyncio.run(getattr(EmbeddedMemory(index), method)(payload))
+
+
+def test_warming_up_before_anything_was_told(tmp_path: Path) -> None:
+    with open_index(tmp_path) as index:
+        EmbeddedMemory(index).warm_up()
+        assert not index.exists

@@ -243,3 +243,23 @@ def test_logs_hold_neither_question_nor_memory(caplog: pytest.LogCaptureFixture)
     ]
     assert "private question" not in caplog.text
     assert "secretly" not in caplog.text
+
+
+def test_warm_up_loads_what_the_first_turn_would_wait_for() -> None:
+    warmed: list[str] = []
+
+    class Warm(Memories):
+        async def warm_up(self) -> None:
+            warmed.append("memory")
+
+    class Redacts:
+        def redact(self, text: str) -> str:
+            warmed.append("redactor")
+            return text
+
+    def count(text: str) -> int:
+        warmed.append("counter")
+        return len(text)
+
+    asyncio.run(builder(Warm(), count, redactor=Redacts()).warm_up())
+    assert set(warmed) == {"memory", "redactor", "counter"}

@@ -203,10 +203,13 @@ def test_placeholders_are_shared_where_the_redactor_has_them() -> None:
     assert safe.redact_all([]) == Redacted((), {})
 
 
-def test_an_engine_that_is_missing_drops_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_engine_that_is_missing_is_told_without_a_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "presidio_analyzer", None)
     safe = SafeRedactor(lambda: redactor_of(Settings(redact="pii")))
     assert safe.redact_all([TEXT]).reasons == {"unavailable": 1}
+    with pytest.raises(RedactionError, match="presidio_analyzer not installed") as caught:
+        safe.warm_up()
+    assert "pip install 'ctx-research[redact]'" in caught.value.hint
 
 
 def test_a_deadline_has_to_leave_time() -> None:

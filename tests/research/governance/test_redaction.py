@@ -107,6 +107,7 @@ def test_what_settings_make_together() -> None:
     assert redactor.redact(text) == "password=§§secret(A_KEY), password=hunter2, password=<PASSWORD_1>"
     assert repr(redactor).startswith("Chain(SecretMasker(A_KEY), BaseRedactor(")
     safe = SafeRedactor(redactor)
+    safe.warm_up()
     assert safe.redact_all([text, "token=horse333"], Placeholders()).texts[1] == "token=<KEY_1>"
     masked_only = redactor_of(Settings(redact="off", secrets=("A_KEY",)), environment={"A_KEY": "tortoise-77"})
     assert masked_only.redact(text) == text.replace("tortoise-77", "§§secret(A_KEY)")
@@ -114,6 +115,8 @@ def test_what_settings_make_together() -> None:
         redactor_of(Settings(redact="pii", redact_language="en + de"))
     short = SafeRedactor(lambda: redactor_of(settings, environment={"A_KEY": "short"}))
     assert short.redact_all([text]).reasons == {"unavailable": 1}
+    with pytest.raises(UsageError, match="A_KEY is shorter than 6 characters"):
+        short.warm_up()
 
 
 def test_the_base_redactor_loads_nothing_heavy() -> None:
