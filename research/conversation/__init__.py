@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from research.conversation.metrics import ContextBuilderMetrics
     from research.conversation.service import EmbeddedMemory, MemoryService
     from research.conversation.sessions import Sessions, no_session, session_name
+    from research.conversation.summaries import model_summarizer
     from research.conversation.turn import BuiltContext, ContextResult, Turn
     from research.conversation.turns import MAX_PROMPT_TOKENS, MOST_PROMPT_TOKENS, TurnMaker
     from research.errors import SomaClientError, TurnTooLongError
@@ -58,6 +59,7 @@ else:
             "metrics": "ContextBuilderMetrics",
             "service": "EmbeddedMemory MemoryService",
             "sessions": "Sessions no_session session_name",
+            "summaries": "model_summarizer",
             "turn": "BuiltContext ContextResult Turn",
             "turns": "MAX_PROMPT_TOKENS MOST_PROMPT_TOKENS TurnMaker",
         },

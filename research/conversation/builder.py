@@ -16,7 +16,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, get_args
 
 from research.conversation.health import (
     CircuitBreaker,
@@ -29,15 +29,17 @@ from research.conversation.health import (
 from research.conversation.messages import (
     Budget,
     Fitted,
+    MessageOverhead,
     Redaction,
     Snippet,
+    Strategy,
     TokenCount,
     TurnReport,
 )
 from research.conversation.metrics import ContextBuilderMetrics
 from research.conversation.salience import Candidates, apply_salience, rank
 from research.conversation.service import GuardedService, MemoryService
-from research.conversation.summaries import Summaries
+from research.conversation.summaries import Summaries, Summarizer
 from research.conversation.turn import LIMIT, BuiltContext, Turn
 from research.conversation.turn import window as windowed
 from research.errors import SomaClientError, UsageError
@@ -67,8 +69,11 @@ class ContextBuilder:
         retrieval_timeout: float = 2.0,
         redaction_timeout: float = 5.0,
         summary_timeout: float = 2.0,
+        summarizer_timeout: float = 10.0,
         history_limit: int = LIMIT,
-        message_overhead: int | None = None,
+        budget: Strategy = "greedy",
+        message_overhead: MessageOverhead | None = None,
+        summarizer: Summarizer | None = None,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
@@ -77,8 +82,11 @@ class ContextBuilder:
         Without a `redactor` keys and tokens are taken out of memories and summaries. Without a `health_provider` the
         `monitor` knows how the service is; its failures open the `breaker`, its own if it has one. `threshold` is the
         least score that a memory must have. `message_overhead` is what a message costs beside its words, if not what
-        chat models take. `clock` measures time, `now` tells it.
+        chat models take. `summarizer` writes the summaries, in place of the messages' own words. `clock` measures time,
+        `now` tells it.
         """
+        if budget not in get_args(Strategy):
+            raise UsageError(f"budget cannot be {budget!r}", hint=f"choose one of: {', '.join(get_args(Strategy))}")
         self.somabrain = somabrain
         self.metrics = metrics
         self.count_tokens = token_counter
@@ -94,10 +102,17 @@ class ContextBuilder:
         )
         self._threshold = threshold
         self.redaction = Redaction(redactor, redaction_timeout)
-        self._summaries = Summaries(guarded, self.redaction, now, summary_timeout)
+        self._summaries = Summaries(
+            guarded,
+            self.redaction,
+            now,
+            seconds=summary_timeout,
+            summarizer=summarizer,
+            summarizer_seconds=summarizer_timeout,
+        )
         self._retrieval_timeout = retrieval_timeout
         self._history_limit = max(0, history_limit)
-        self._budget = Budget(token_counter, message_overhead)
+        self._budget = Budget(token_counter, message_overhead, budget)
         self._now = now
 
     async def build_for_turn(self, turn: Mapping[str, Any] | Turn, max_prompt_tokens: int = 4096) -> BuiltContext:

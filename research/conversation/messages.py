@@ -7,8 +7,9 @@ user          what the user says now
 
 The token budget of a turn: what fits of memories and history beside the system prompt and the user's message.
 
-System prompt and message are always there, whole. Memories come next, best first, each that still fits. What is left
-belongs to the history: its newest messages without a gap. Counts are those of the messages as they are sent.
+System prompt and message are always there, whole. Memories come next, best first; where they do not all fit, by
+`greedy` each that still does, by `knapsack` those that are worth most together. What is left belongs to the history:
+its newest messages without a gap. Counts are those of the messages as they are sent.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from research.context import MEMORY_HEADING, label, message, signals_of
 from research.conversation.health import SomabrainHealthState
@@ -120,6 +121,13 @@ class Redaction:
                 shown.append(_snippet(each, safe))
         return shown, reasons
 
+    def _redact(self, given: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:
+        """What became of each text, or why it was dropped."""
+        texts = list(dict.fromkeys(given))  # sources repeat
+        done = self.safe().redact_all(texts)
+        safe = {text: made for text, made in zip(texts, done.texts, strict=True) if made is not None}
+        return safe, {texts[place]: reason for place, reason in done.dropped.items()}
+
     def safe(self) -> SafeRedactor:
         """Return the redactor, opened with the first text."""
         if self._safe is None:
@@ -127,13 +135,6 @@ class Redaction:
 
             self._safe = SafeRedactor(self._redactor or BaseRedactor(), seconds=self._seconds)
         return self._safe
-
-    def _redact(self, given: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:
-        """What became of each text, or why it was dropped."""
-        texts = list(dict.fromkeys(given))  # sources repeat
-        done = self.safe().redact_all(texts)
-        safe = {text: made for text, made in zip(texts, done.texts, strict=True) if made is not None}
-        return safe, {texts[place]: reason for place, reason in done.dropped.items()}
 
     def _warm_up(self) -> None:
         self.safe().warm_up()
@@ -161,8 +162,11 @@ def _snippet(scored: Scored, safe: Mapping[str, str]) -> Snippet:
     )
 
 
+Strategy = Literal["greedy", "knapsack"]
 TokenCount = Callable[[str], int]
+MessageOverhead = int | Callable[[Mapping[str, Any]], int]
 
+_MOST_SUMS = 20_000  # of a knapsack; dozens of memories may have more, and the turn is waited for
 _CHARACTERS = 16  # a token has fewer, so a beginning tells of a long text that it is too long
 
 
@@ -189,9 +193,12 @@ class Budget:
     for a name, and three that begin the reply. `overhead` stands for another cost of each, and none for the reply.
     """
 
-    def __init__(self, count: TokenCount, overhead: int | None = None) -> None:
+    def __init__(
+        self, count: TokenCount, overhead: MessageOverhead | None = None, strategy: Strategy = "greedy"
+    ) -> None:
         self._count = count
         self._overhead = overhead
+        self._choose = _knapsack if strategy == "knapsack" else _greedy
 
     def fit(self, turn: Turn, snippets: Sequence[Snippet], window: Window, limit: int) -> Fitted:
         """Raises TurnTooLongError where the turn's own words are more than the limit."""
@@ -234,8 +241,10 @@ class Budget:
 
     def overhead(self, message: Mapping[str, Any]) -> int:
         """What a message costs beside its words."""
-        if self._overhead is not None:
+        if isinstance(self._overhead, int):
             return self._overhead
+        if self._overhead is not None:
+            return self._overhead(message)
         name = message.get("name")
         return 3 + self._count(str(message["role"])) + (1 + self._count(str(name)) if name else 0)
 
@@ -247,13 +256,8 @@ class Budget:
         if whole <= room:
             return list(snippets)
         alone = [_at_least(f"{each.entry(number)}\n\n", room, count) for number, each in enumerate(snippets, start=1)]
-        room_left = room - max(0, whole - sum(alone))  # beside heading and role
-        chosen = set[int]()
-        for at in sorted(range(len(snippets)), key=lambda at: -snippets[at].score):
-            if alone[at] <= room_left:
-                chosen.add(at)
-                room_left -= alone[at]
-        kept = [snippets[at] for at in sorted(chosen)]
+        around = max(0, whole - sum(alone))  # heading and role
+        kept = [snippets[at] for at in self._choose([each.score for each in snippets], alone, room - around)]
         while kept and self._cost(memory_message(kept), room, count) > room:  # counted as it is sent, which decides
             kept.remove(min(kept, key=lambda each: each.score))
         return kept
@@ -265,6 +269,30 @@ def _at_least(text: str, room: int, count: TokenCount) -> int:
     if len(text) > 2 * most and (begun := count(text[:most])) > room:
         return begun
     return count(text)
+
+
+def _greedy(values: Sequence[float], weights: Sequence[int], room: int) -> list[int]:
+    """Best first, each that still fits. The places chosen, in order."""
+    chosen = []
+    for at in sorted(range(len(values)), key=lambda at: -values[at]):
+        if weights[at] <= room:
+            chosen.append(at)
+            room -= weights[at]
+    return sorted(chosen)
+
+
+def _knapsack(values: Sequence[float], weights: Sequence[int], room: int) -> list[int]:
+    """Those that are worth most together, exactly. Of all sums only those are kept that no lighter one reaches."""
+    best: list[tuple[int, float, tuple[int, ...]]] = [(0, 0.0, ())]  # by weight, and so by value
+    for at, (value, weight) in enumerate(zip(values, weights, strict=True)):
+        more = [(w + weight, v + value, (*chosen, at)) for w, v, chosen in best if w + weight <= room]
+        every, best = sorted([*best, *more], key=lambda each: (each[0], -each[1])), []
+        for each in every:
+            if not best or each[1] > best[-1][1]:
+                best.append(each)
+        if len(best) > _MOST_SUMS:
+            return _greedy(values, weights, room)
+    return list(best[-1][2])
 
 
 @dataclass(slots=True)

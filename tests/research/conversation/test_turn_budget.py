@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from research.context import TokenCounter
+from research.conversation.messages import _greedy, _knapsack
 from research.errors import TurnTooLongError, UsageError
 from tests.research.conversation.making import Memories, build, builder, memory, talk, turn
 
@@ -48,7 +50,7 @@ def test_the_parts_add_up_to_what_is_sent() -> None:
 
 
 def test_what_a_message_costs_can_be_set() -> None:
-    for overhead, expected in ((0, 0), (5, 15)):
+    for overhead, expected in ((0, 0), (5, 15), (lambda message: len(message["role"]), 14)):
         context = build(builder(Memories(), message_overhead=overhead), turn(history=talk(1)))
         assert context.token_counts["overhead"] == expected
 
@@ -68,6 +70,40 @@ def test_a_small_memory_fits_where_a_better_one_did_not() -> None:
     context = build(builder(Memories(*memories), message_overhead=0), turn("hello", system_prompt=""), 40)
     assert [snippet["text"].split()[0] for snippet in context.snippets] == ["best", "small"]
     assert next(message["content"] for message in context.messages if message.get("name")).count("[2] (") == 1
+
+
+def test_a_knapsack_finds_what_is_worth_most_together() -> None:
+    memories = [
+        memory("one " + "word " * 26, 0.9),
+        memory("two " + "word " * 14, 0.8),
+        memory("six " + "word " * 14, 0.7),
+    ]
+    chosen = {}
+    for budget in ("greedy", "knapsack"):
+        made = builder(Memories(*memories), message_overhead=0, budget=budget)
+        chosen[budget] = [s["text"][:3] for s in build(made, turn("hello", system_prompt=""), 38).snippets]
+    assert chosen == {"greedy": ["one"], "knapsack": ["two", "six"]}
+
+
+@given(
+    items=st.lists(st.tuples(st.floats(0, 1), st.integers(0, 40)), max_size=9),
+    room=st.integers(0, 120),
+)
+def test_a_knapsack_is_exact_and_never_worse_than_greed(items: list[tuple[float, int]], room: int) -> None:
+    values, weights = [value for value, _ in items], [weight for _, weight in items]
+    subsets = [s for size in range(len(items) + 1) for s in combinations(range(len(items)), size)]
+    best = max(sum(values[at] for at in s) for s in subsets if sum(weights[at] for at in s) <= room)
+    for choose in (_knapsack, _greedy):
+        chosen = choose(values, weights, room)
+        assert chosen == sorted(set(chosen))
+        assert sum(weights[at] for at in chosen) <= room
+        assert sum(values[at] for at in chosen) <= best + 1e-9
+    assert sum(values[at] for at in _knapsack(values, weights, room)) == pytest.approx(best)
+
+
+def test_a_knapsack_with_too_many_sums_is_filled_by_greed() -> None:
+    weights = [2**at for at in range(24)]  # each sum is another one, and the heavier the better
+    assert _knapsack(list(map(float, weights)), weights, 2**24 - 2) == list(range(1, 24))
 
 
 def test_a_message_alone_larger_than_the_budget_is_an_error_that_says_so() -> None:
@@ -91,6 +127,11 @@ def test_budgets_of_nothing(limit: int) -> None:
 def test_what_is_no_budget(limit: Any) -> None:
     with pytest.raises(UsageError, match="max_prompt_tokens"):
         build(builder(Memories()), turn(), limit)
+
+
+def test_what_is_no_strategy() -> None:
+    with pytest.raises(UsageError, match="magic"):
+        builder(Memories(), budget="magic")
 
 
 def test_a_text_of_megabytes_is_known_to_be_too_long_by_its_beginning() -> None:
