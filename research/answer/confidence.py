@@ -137,7 +137,8 @@ def weights_for(coverage: Coverage) -> Weights:
 def features_of(searched: str, items: Sequence[Item]) -> Features:
     pages, first = items[:_PAGES], items[:_FIRST]
     words = words_in(searched)
-    found = _words_on(first, words)
+    on_pages = _words_on(pages if len(words) <= _WORDS else first, words)
+    found = on_pages[:_FIRST]
     together = min(_WORDS, max(map(len, found))) / min(_WORDS, len(words)) if words else 0.0
     nearest = max(page.legs["dense"].score if "dense" in page.legs else 0.0 for page in first)
     alike = together < _FEW and nearest >= _ALIKE and is_language(searched)  # gibberish lies near to that of charts
@@ -150,7 +151,7 @@ def features_of(searched: str, items: Sequence[Item]) -> Features:
         lifted=float(any("place" in leg.parts for leg in first[0].legs.values())),
         missing=missing,
         lacking=lacking,
-        whole=bool(words) and words in (_words_on(pages, words) if len(words) <= _WORDS else found),
+        whole=bool(words) and words in on_pages,
         alike=alike,
         foreign=None if alike else other_languages(searched, [page.text for page in first]),
         undated=_years_lacking(searched, pages),
