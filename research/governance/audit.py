@@ -147,16 +147,14 @@ class Audit:
 
     def verify(self, *, newest: int | None = None) -> Verification:
         """Return whether all entries, or the newest, are those that were written, and none is missing."""
-        if not self._paths.exists:
-            return Verification(ok=True)
         try:
+            if not self._paths.exists or self._is_new():
+                return Verification(ok=True)
             with ExitStack() as stack:
                 with self._alone() as (file, index):
-                    head, had_head = _read_head(file), file.exists()
+                    head = _read_head(file)
                     reader = stack.enter_context(self._catalog().snapshot())
                     last = reader.audit.last()
-                if head is None and last is None and not had_head:
-                    return Verification(ok=True)
                 begin = head.begin if head else _End(0, _genesis(index))
                 if newest is not None and last is not None and last.seq - newest > begin.seq:
                     start = reader.audit.at(last.seq - newest)
@@ -177,6 +175,13 @@ class Audit:
         if self._paths.exists and not self.verify().ok:
             self._append(governance.ACCEPTED, {"principal": by.name, "tenant": by.tenant})
         return self.verify()
+
+    def _is_new(self) -> bool:
+        """Whether nothing was ever recorded; asked without a lock, which would leave a file."""
+        if head_file(index_id(self._paths.root)).exists():
+            return False
+        with self._catalog().snapshot() as reader:
+            return reader.audit.last() is None
 
     @contextmanager
     def _alone(self) -> Iterator[tuple[Path, str]]:
