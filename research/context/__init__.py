@@ -36,10 +36,10 @@ if TYPE_CHECKING:
         least_scores,
         sifted,
     )
-    from research.context.render import CitedItems, CitedPages, header, item_of, research_context, source_of, standing
-    from research.context.tokens import TokenCounter, open_table
-    from research.context.view import (
+    from research.context.render import (
         AnswerView,
+        CitedItems,
+        CitedPages,
         Note,
         QuoteView,
         Shown,
@@ -48,8 +48,14 @@ if TYPE_CHECKING:
         answer_view,
         coverage_notes,
         documents_note,
+        header,
+        item_of,
         page_name,
+        research_context,
+        source_of,
+        standing,
     )
+    from research.context.tokens import TokenCounter, open_table
 else:
     __getattr__, __dir__, __all__ = exports(
         __name__,
@@ -64,11 +70,10 @@ else:
             "injection.detector": "packed_signals signals_of stored_signals",
             "injection.headers": "forges_header headers_in",
             "pipeline": "Context Found Thresholds Sieve Source Stage find least_scores sifted",
-            "render": "CitedItems CitedPages header item_of research_context source_of standing",
-            "tokens": "TokenCounter open_table",
-            "view": (
-                "AnswerView Note QuoteView Shown SourceView answer_html answer_view coverage_notes documents_note "
-                "page_name"
+            "render": (
+                "AnswerView CitedItems CitedPages Note QuoteView Shown SourceView answer_html answer_view "
+                "coverage_notes documents_note header item_of page_name research_context source_of standing"
             ),
+            "tokens": "TokenCounter open_table",
         },
     )
