@@ -8,9 +8,11 @@ out, and one that has the words in its name or on its first page is shown by tha
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from research.models import Question, Rewrite
@@ -44,13 +46,9 @@ class CollectionBooster:
     name = NAME
 
     def concerns(self, question: str) -> bool:
-        if not may_ask_for_documents(question):
-            return False
-
-        return collection_question(question) is not None
+        return may_ask_for_documents(question) and collection_question(question) is not None
 
     def boost(self, question: Question, reader: Reader, ranked: Sequence[Ranked]) -> Boosted:
-
         asked = collection_question(question.text)
         if asked is None or not ranked:
             return Boosted(ranked)
@@ -79,8 +77,6 @@ def _documents(asked: CollectionQuestion, ranked: Sequence[Ranked], holding: Map
 
 
 def _by_first_page(reader: Reader, asked: CollectionQuestion, named: Sequence[Ranked]) -> list[Ranked]:
-    from research.store import analyze
-
     words = set(analyze(asked.topic))
     called = reader.lookups.named_words(words)
     fronts = reader.lookups.front_pages([page.doc_id for page in named[:_SHOWN]])
@@ -122,99 +118,8 @@ class Language:
     mentioned: str = "(?!)"  # what may stand after a topic
 
 
-LANGUAGES: Mapping[str, Language] = {
-    "en": Language(
-        documents="documents|docs|papers|files|pdfs|reports|articles|books|manuals|handbooks|studies|publications"
-        "|sources|letters|presentations|contracts|preprints|theses|filings",
-        document="document|doc|paper|file|pdf|report|article|book|manual|handbook|study|publication|source|letter",
-        ask="(?:please )?(?:list|show|find|name|give|get|tell|enumerate)(?: me| us)?(?: a list of)?(?: which)?(?: all)?"
-        "(?: of)?(?: the| my| our| your)?|(?:do (?:i|we|you) have|have (?:i|we|you) got|are there)(?: any| some)?|any",
-        which="(?:which|what)(?: of (?:the|my|our|your|these))?",
-        own="(?:do|did|have) (?:i|we|you)(?: have| got)?|are (?:there|available)|is there|are in (?:the|my|this) \\w+",
-        that="that|which",
-        about="about|on|regarding|concerning|mention(?:ing)?|discuss(?:ing)?|cover(?:ing)?|describ(?:e|ing)"
-        "|deal(?:ing)? with|talk(?:ing)? about|contain(?:ing)?|address(?:ing)?|refer(?:ring)? to|relat(?:e|ed|ing) to"
-        "|are about|are related to|have (?:something|anything) (?:about|on)|say (?:something|anything) (?:about|on)",
-        is_about="mentions|discusses|covers|describes|deals with|talks about|contains|addresses|refers to|is about",
-        inside="(?:in|from) (?:which|what)(?: of (?:the|my|our|your|these))?",
-        is_it="is|are|do (?:i|we|you) find|can (?:i|we) find|does it say (?:something|anything) about",
-        mentioned="mentioned|discussed|covered|described|addressed|referred to|dealt with|(?:the )?topic",
-    ),
-    "de": Language(
-        documents="dokumente|dokumenten|unterlagen|dateien|berichte|berichten|artikel|artikeln|studien|aufsatze"
-        "|aufsatzen|paper|papers|bucher|buchern|handbucher|handbuchern|pdfs|quellen|schriften|texte|texten",
-        ask="(?:bitte )?(?:liste|zeig|zeige|nenne|nenn|finde|such|suche|gib)(?: mir| uns)?(?: alle)?(?: die| meine"
-        "| unsere)?|(?:habe? ich|haben wir|gibt es)",
-        which="welche(?:[rs]? (?:meiner|der|unserer|dieser))?",
-        own="(?:habe? ich|haben wir|gibt es|sind da|liegen vor)",
-        that="die|in denen",
-        about="uber|zu|zum|zur|zum thema|betreffend|erwahnen|behandeln|nennen|enthalten|betreffen|beschreiben"
-        "|handeln von|handeln vom|befassen sich mit|beschaftigen sich mit|gehen um|sprechen uber",
-        inside="in welchen(?: meiner| der| unserer| dieser)?",
-        is_it="geht es um|steht (?:etwas|was) (?:uber|zu|zum|zur)|ist von|wird|werden|kommt|kommen|ist die rede von",
-        mentioned="auf|vor|erwahnt|behandelt|genannt|beschrieben|erwahnen|behandeln|nennen|betreffen|die rede",
-    ),
-    "fr": Language(
-        documents="documents|fichiers|articles|rapports|etudes|livres|papiers|publications|manuels|textes|pdf|pdfs",
-        ask="(?:liste|listez|lister|montre|montrez|donne|donnez|trouve|trouvez|cite|citez|enumere)(?:[ -]moi|[ -]nous)?"
-        "(?: tous| toutes)?(?: les| mes| nos| des)?|(?:ai-je|avons-nous|y a-t-il)(?: des)?",
-        which="(?:quels|quelles)(?: sont)?(?: les| mes| nos)?",
-        own="(?:ai-je|avons-nous|y a-t-il|existent)",
-        that="qui|ou il est question",
-        about="sur|concernant|a propos|au sujet|parlent|parlant|traitent|traitant|mentionnent|mentionnant|portent sur"
-        "|concernent|evoquent|abordent|contiennent|decrivent",
-        inside="dans (?:quels|quelles)",
-        is_it="parle-t-on|est-il question|trouve-t-on|mentionne-t-on|il est question|on parle|est|sont",
-        mentioned="mentionnee?s?|evoquee?s?|abordee?s?|citee?s?",
-    ),
-    "es": Language(
-        documents="documentos|archivos|articulos|informes|estudios|libros|papers|publicaciones|manuales|textos|pdf|pdfs",
-        ask="(?:lista|listame|enumera|muestra|muestrame|dame|busca|encuentra|nombra|cita)(?:me)?(?: todos| todas)?"
-        "(?: los| las| mis)?|(?:tengo|tenemos|hay|existen)",
-        which="(?:que|cuales)(?: son)?(?: los| mis| de los| de mis)?",
-        own="(?:tengo|tenemos|hay|existen)",
-        that="que",
-        about="sobre|acerca|referentes a|hablan|mencionan|tratan(?: sobre)?|contienen|abordan|describen|citan",
-        inside="en (?:que|cuales)",
-        is_it="se habla|se menciona|se mencionan|se trata|aparece|aparecen|hay algo",
-        mentioned="mencionad[oa]s?",
-    ),
-    "it": Language(
-        documents="documenti|file|articoli|rapporti|relazioni|studi|libri|paper|pubblicazioni|manuali|testi|pdf",
-        ask="(?:elenca|elencami|mostra|mostrami|dammi|trova|cerca|cita)(?: tutti| tutte)?(?: i| gli| le| miei)?"
-        "|(?:ho|abbiamo|ci sono|esistono)(?: dei)?",
-        which="(?:quali|che)(?: sono)?(?: i| gli| dei| dei miei)?",
-        own="(?:ho|abbiamo|ci sono|esistono)",
-        that="che",
-        about="su|sul|sullo|sulla|sui|sugli|sulle|sull'|riguardo|circa|parlano|trattano|menzionano|riguardano|citano"
-        "|contengono|descrivono",
-        inside="in (?:quali|che)",
-        is_it="si parla|si menziona|si tratta|compare|compaiono|viene|vengono|e",
-        mentioned="menzionat[oaie]|citat[oaie]|trattat[oaie]",
-    ),
-    "pt": Language(
-        documents="documentos|arquivos|ficheiros|artigos|relatorios|estudos|livros|publicacoes|manuais|pdf|pdfs",
-        ask="(?:lista|liste|mostra|mostre|encontra|encontre)(?:-me)?(?: todos)?(?: os| as)?|(?:tenho|temos|ha|existem)",
-        which="(?:que|quais)(?: sao)?(?: os| dos meus)?",
-        own="(?:tenho|temos|ha|existem)",
-        that="que",
-        about="sobre|acerca|falam|mencionam|tratam|contem|abordam|referem",
-        inside="em (?:que|quais)",
-        is_it="se fala|se menciona|aparece|aparecem",
-        mentioned="mencionad[oa]s?",
-    ),
-    "nl": Language(
-        documents="documenten|bestanden|artikelen|rapporten|studies|boeken|papers|publicaties|handleidingen|pdfs",
-        ask="(?:toon|geef|noem|zoek|vind|lijst)(?: mij| me)?(?: alle)?(?: de| mijn)?|(?:heb ik|hebben we|zijn er)",
-        which="welke(?: van de| van mijn)?",
-        own="(?:heb ik|hebben we|zijn er|bestaan er)",
-        that="die",
-        about="over|gaan over|noemen|vermelden|behandelen|bevatten|betreffen|beschrijven|gaan",
-        inside="in welke",
-        is_it="gaat het over|staat iets over|wordt|worden|komt|komen",
-        mentioned="op|voor|vermeld|genoemd|behandeld|vermelden|noemen|behandelen",
-    ),
-}
+_TABLES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+LANGUAGES: Mapping[str, Language] = {code: Language(**entry) for code, entry in _TABLES.items()}
 
 # In scripts without spaces the topic stands before or after, and no word ends.
 _ZH = "(?:文件|文档|论文|报告|资料|文章)"
@@ -252,7 +157,7 @@ def collection_question(text: str) -> CollectionQuestion | None:
     asked = text.strip(_EDGES)
     folded = _folded(asked)
     words = set(_WORD.findall(folded))
-    for code, called in _documents_collection_questions().items():
+    for code, called in _words_for_documents().items():
         if not words.isdisjoint(called) or (code == _UNSPACED and not folded.isascii()):
             for pattern in _patterns(code):
                 match = pattern.fullmatch(folded)
@@ -273,7 +178,7 @@ def _folded(text: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def _documents_collection_questions() -> dict[str, frozenset[str]]:
+def _words_for_documents() -> dict[str, frozenset[str]]:
     """Of each language the words for documents, one of which a question must hold: most hold none."""
     every = {code: frozenset(f"{each.documents}|{each.document}".split("|")) for code, each in LANGUAGES.items()}
     return every | {_UNSPACED: frozenset()}

@@ -8,9 +8,11 @@ the best page of its document, and stands before it.
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from research.models import Question
@@ -38,110 +40,19 @@ class Language:
 
     pages: str  # before or after a number
     short: str = ""  # the same with a full stop
-    kinds: tuple[str, ...] = ()  # each: the spellings of one kind of numbered thing, in text and in captions
+    kinds: Sequence[str] = ()  # each: the spellings of one kind of numbered thing, in text and in captions
     to: str = ""
     also: str = ""  # and, or
     numbers: str = ""  # 1, 2, 3 … in words
-    ordinals: tuple[str, ...] = ()  # each: the forms of first, second, third …
+    ordinals: Sequence[str] = ()  # each: the forms of first, second, third …
     last: str = ""
     cover: str = ""  # what makes a page the first
     cover_pages: str = ""  # single words for it
     large: str = ""  # what follows an amount of money, and no reference
 
 
-LANGUAGES: Mapping[str, Language] = {
-    "en": Language(
-        pages="page pages pg pgs slide slides",
-        short="p pp pg pgs",
-        kinds=("figure fig", "table", "chart", "exhibit", "box", "diagram", "listing", "algorithm"),
-        to="to through",
-        also="and or",
-        numbers="one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
-        " seventeen eighteen nineteen twenty",
-        ordinals=("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"),
-        last="last final",
-        cover="cover title front",
-        large="percent hundred thousand million billion trillion k m bn",
-    ),
-    "de": Language(
-        pages="seite seiten folie folien",
-        short="s",
-        kinds=("abbildung abb abbildungen", "tabelle tab tabellen", "diagramm", "anlage"),
-        to="bis",
-        also="und oder",
-        numbers="eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
-        ordinals=("erste ersten erster", "zweite zweiten", "dritte dritten", "vierte vierten", "fünfte fünften"),
-        last="letzte letzten letzter",
-        cover_pages="titelseite deckblatt",
-        large="prozent tausend million millionen milliarde milliarden",
-    ),
-    "fr": Language(
-        pages="page pages diapositive diapositives",
-        kinds=("figure fig", "tableau tableaux", "graphique", "schéma", "encadré", "annexe"),
-        to="à",
-        also="et ou",
-        ordinals=("première", "deuxième seconde", "troisième", "quatrième", "cinquième"),
-        last="dernière",
-        large="pour cent mille million millions milliard milliards",
-    ),
-    "es": Language(
-        pages="página páginas pagina paginas diapositiva diapositivas",
-        short="pág págs pag",
-        kinds=("figura fig", "tabla", "cuadro", "gráfico gráfica", "recuadro", "anexo"),
-        to="a hasta",
-        also="y o",
-        ordinals=("primera", "segunda", "tercera", "cuarta", "quinta"),
-        last="última",
-        large="por ciento mil millón millones",
-    ),
-    "it": Language(
-        pages="pagina pagine diapositiva diapositive",
-        short="pag pagg",
-        kinds=("figura fig", "tabella tab", "grafico", "riquadro", "allegato"),
-        to="a",
-        also="e o",
-        ordinals=("prima", "seconda", "terza", "quarta", "quinta"),
-        last="ultima",
-        large="per cento mila milione milioni miliardo miliardi",
-    ),
-    "pt": Language(
-        pages="página páginas diapositivo diapositivos",
-        short="pág págs",
-        kinds=("figura fig", "tabela", "quadro", "gráfico", "anexo"),
-        to="a até",
-        also="e ou",
-        ordinals=("primeira", "segunda", "terceira", "quarta", "quinta"),
-        last="última",
-        large="por cento mil milhão milhões bilhão bilhões",
-    ),
-    "nl": Language(
-        pages="pagina paginas bladzijde bladzijden",
-        short="blz pag",
-        kinds=("figuur fig", "tabel", "grafiek", "kader", "bijlage"),
-        to="tot t/m",
-        also="en",
-        ordinals=("eerste", "tweede", "derde", "vierde", "vijfde"),
-        last="laatste",
-        cover_pages="titelpagina titelblad",
-        large="procent duizend miljoen miljard",
-    ),
-    "ru": Language(
-        pages="страница странице страницы страницу страницах страниц слайд слайде слайда слайды",
-        short="стр с",
-        kinds=(
-            "рисунок рис рисунке рисунка",
-            "таблица табл таблице таблицы таблицу",
-            "диаграмма диаграмме диаграммы",
-            "график графике",
-            "приложение приложении",
-        ),
-        to="по до",
-        also="и или",
-        ordinals=("первая первой первую", "вторая второй вторую", "третья третьей третью"),
-        last="последняя последней последнюю",
-        large="процентов процента тысяч тысячи миллион миллиона миллионов миллиард миллиардов",
-    ),
-}
+_TABLES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+LANGUAGES: Mapping[str, Language] = {code: Language(**entry) for code, entry in _TABLES.items()}
 
 # "How do I chart 3 patients", "when we table 2 motions": after one of these an English kind is a verb.
 _BEFORE_A_VERB = "i we you they"
@@ -219,7 +130,6 @@ def boost_referenced_pages(reader: Reader, references: PageReferences, ranked: S
 
 def _look_up(reader: Reader, references: PageReferences, doc_ids: Sequence[str]) -> dict[int, str]:
     """page_id → doc_id of the pages of these documents that are referred to."""
-
     found = reader.lookups.numbered_pages(doc_ids, references.pages)
     for caption in references.captions:
         found |= reader.lookups.captioned_pages(doc_ids, _spellings(caption.kind), caption.number)
