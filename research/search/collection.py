@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 
 from research.models import Question, Rewrite
 from research.search.legs import Boosted, Ranked
-from research.search.rewriters import may_ask_for_documents
 from research.store import analyze, normalize
 
 if TYPE_CHECKING:
@@ -44,9 +43,6 @@ class CollectionBooster:
     """The booster of documents, where a question asks for documents."""
 
     name = NAME
-
-    def concerns(self, question: str) -> bool:
-        return may_ask_for_documents(question) and collection_question(question) is not None
 
     def boost(self, question: Question, reader: Reader, ranked: Sequence[Ranked]) -> Boosted:
         asked = collection_question(question.text)
@@ -93,6 +89,20 @@ def _by_first_page(reader: Reader, asked: CollectionQuestion, named: Sequence[Ra
 
 # What is longer is a pasted text.
 _MOST_LETTERS = 300
+# A question that begins so asks for something else.
+_NOT_FOR_DOCUMENTS = (
+    "how ",
+    "why ",
+    "when ",
+    "who ",
+    "wie ",
+    "warum ",
+    "wann ",
+    "wer ",
+    "comment ",
+    "pourquoi ",
+    "hoe ",
+)
 _WORD = re.compile(r"[^\W\d_]+")
 _MENTION = re.compile(
     r"\b(?:mention|menci|menzion|contain|contien|conten|enthalt|bevat|refer|erwahn|nenn|noem|vermeld|citan|word\b|vor\b)"
@@ -152,7 +162,7 @@ class CollectionQuestion:
 
 def collection_question(text: str) -> CollectionQuestion | None:
     """What the documents are to be about that a question asks for; None if it asks for none."""
-    if len(text) > _MOST_LETTERS:
+    if len(text) > _MOST_LETTERS or text.lower().startswith(_NOT_FOR_DOCUMENTS):
         return None
     asked = text.strip(_EDGES)
     folded = _folded(asked)

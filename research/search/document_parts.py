@@ -212,8 +212,6 @@ def _asked_for() -> list[tuple[str, str]]:
 
 NAME = "document-parts"
 
-# What is longer is a pasted text.
-_MOST_LETTERS_DOCUMENT_PARTS = 400
 _MOST_NAME = 4  # words; with more, the pages that hold them say as much
 # Where a title page comes that says no more than the title.
 _AMONG_THE_FIRST = 3
@@ -224,13 +222,10 @@ class DocumentPartsBooster:
 
     name = NAME
 
-    def concerns(self, question: str) -> bool:
-        return len(question) <= _MOST_LETTERS_DOCUMENT_PARTS
-
     def boost(self, question: Question, reader: Reader, ranked: Sequence[Ranked]) -> Boosted:
         from research.search.page_references import references_in
 
-        if not ranked or references_in(question.text):
+        if not ranked or len(question.text) > _MOST_LETTERS or references_in(question.text):
             return Boosted(ranked)
         ranking = list(dict.fromkeys(page.doc_id for page in ranked))
         asked = part_question(question.wording)

@@ -166,16 +166,15 @@ class Engine:
             if question.about:
                 ranked = focused(ranked, question.about)
             for booster in self._boosters:
-                if booster.concerns(question.text):
-                    boosted = Boosted(ranked)
-                    with _or_noted(question, f"the booster {booster.name}"):
-                        boosted = booster.boost(question, reader, ranked)
-                    ranked = _inside(reader, question, boosted.ranked)
-                    if boosted.answered_by != "pages":
-                        answered_by = boosted.answered_by
-                    moved = [entry for entry in ranked if entry.page_id in boosted.pages]
-                    changes.moved(booster.name, moved, ranked=False)
-                    changes.parts.update(boosted.parts)
+                boosted = Boosted(ranked)
+                with _or_noted(question, f"the booster {booster.name}"):
+                    boosted = booster.boost(question, reader, ranked)
+                ranked = _inside(reader, question, boosted.ranked)
+                if boosted.answered_by != "pages":
+                    answered_by = boosted.answered_by
+                moved = [entry for entry in ranked if entry.page_id in boosted.pages]
+                changes.moved(booster.name, moved, ranked=False)
+                changes.parts.update(boosted.parts)
         applying = (len(legs) > 1, True, len(self._modes[question.mode]) > 1)
         for order, applies in zip(self._orders, applying, strict=True):
             if order is not None and applies and answered_by == "pages":

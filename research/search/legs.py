@@ -124,12 +124,9 @@ class Booster(Protocol):
     @property
     def name(self) -> str: ...
 
-    def concerns(self, question: str) -> bool:
-        """Whether a question may concern it, told quickly: most do not."""
-        ...
-
     def boost(self, question: Question, reader: Reader, ranked: Sequence[Ranked]) -> Boosted:
-        """The pages in their new order. Pages that no leg found may join."""
+        """The pages in their new order, or as they are: most questions do not concern it. Pages that no leg found may
+        join."""
         ...
 
 

@@ -84,17 +84,6 @@ class PageReferencesBooster:
     """The booster of the pages that a question refers to."""
 
     name = NAME
-    # The beginnings of the words below, in every language; a test holds them against the table.
-    hints = (
-        "pag", "pg", "slide", "p.", "pp.", "seite", "folie", "titel", "deckblatt", "s.", "página", "pág", "diapositiv",
-        "blad", "blz", "стр", "слайд", "с.", "fig", "tab", "chart", "exhibit", "box", "diagra", "listing", "algorithm",
-        "abb", "anlage", "graphi", "schéma", "encadré", "annexe", "cuadro", "gráfic", "recuadro", "anexo", "grafi",
-        "riquadro", "allegato", "quadro", "kader", "bijlage", "рис", "табл", "диаграмм", "график", "приложени",
-    )  # fmt: skip
-
-    def concerns(self, question: str) -> bool:
-        lower = question.lower()
-        return any(hint in lower for hint in self.hints)
 
     def boost(self, question: Question, reader: Reader, ranked: Sequence[Ranked]) -> Boosted:
         references = references_in(question.wording)

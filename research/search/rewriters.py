@@ -135,38 +135,6 @@ FINANCE_HINTS = (
 )  # fmt: skip
 
 
-COLLECTION_HINTS = (
-    "docu", "docs", "doku", "paper", "papi", "file", "fich", "datei", "archiv", "arquiv", "bestand", "pdf", "repor",
-    "rappor", "relat", "relaz", "berich", "inform", "artic", "artik", "artíc", "artig", "book", "boek", "buch", "büch",
-    "livr", "libr", "manua", "manue", "handb", "handl", "stud", "étud", "etud", "publi", "pubbli",
-    "testi", "sourc", "quell", "letter",
-    "presenta", "contract", "preprint", "thes", "filing", "unterlag", "aufs", "schrift", "text", "doc",
-    "文", "論", "论", "报", "資", "资", "書", "レポ", "ファイ", "報",
-)  # fmt: skip
-
-
-# A question that begins so asks for something else.
-_NOT_FOR_DOCUMENTS = (
-    "how ",
-    "why ",
-    "when ",
-    "who ",
-    "wie ",
-    "warum ",
-    "wann ",
-    "wer ",
-    "comment ",
-    "pourquoi ",
-    "hoe ",
-)
-
-
-def may_ask_for_documents(question: str) -> bool:
-    """Told quickly, before what reads such questions is loaded."""
-    lower = question.lower()
-    return not lower.startswith(_NOT_FOR_DOCUMENTS) and any(hint in lower for hint in COLLECTION_HINTS)
-
-
 def may_name_a_ratio(question: str, own_tables: Sequence[str] = ()) -> bool:
     """Told quickly, before the tables are read."""
     text = f"{question} {question.lower()}"
@@ -293,8 +261,6 @@ def _names(question: str, reader: Reader) -> Rewrite | None:
 
 
 def _collection(question: str, reader: Reader) -> Rewrite | None:
-    if not may_ask_for_documents(question):
-        return None
     from research.search.collection import topic_alone
 
     return topic_alone(question)

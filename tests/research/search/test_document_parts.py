@@ -55,9 +55,7 @@ def ranking(catalog: Catalog) -> list[Ranked]:
 
 
 def boosted(catalog: Catalog, question: str, ranked: Sequence[Ranked] | None = None) -> Boosted:
-    booster = DocumentPartsBooster()
-    assert booster.concerns(question)
-    return booster.boost(Question(question), catalog, ranking(catalog) if ranked is None else ranked)
+    return DocumentPartsBooster().boost(Question(question), catalog, ranking(catalog) if ranked is None else ranked)
 
 
 def moved(catalog: Catalog, question: str) -> list[tuple[str, int]]:

@@ -9,7 +9,6 @@ from research.search.page_references import (
     LAST,
     Caption,
     PageReferences,
-    PageReferencesBooster,
     references_in,
 )
 
@@ -97,11 +96,3 @@ def test_the_languages_promised_are_there() -> None:
 
 def test_a_pasted_book_is_read_quickly() -> None:
     references_in("page 1 and " * 50_000 + "page , , , , " * 10_000 + "figure 3.4.5." * 20_000)
-
-
-def test_the_boosters_hints_cover_every_word_of_every_language() -> None:
-    hints = PageReferencesBooster.hints
-    for code, language in LANGUAGES.items():
-        words = [*language.pages.split(), *language.cover_pages.split(), *(f"{s}." for s in language.short.split())]
-        words += [word for kind in language.kinds for word in kind.split()]
-        assert [word for word in words if not any(hint in word for hint in hints)] == [], code
