@@ -32,12 +32,12 @@ from research.search.legs import (
     PageOrder,
     Ranked,
     Reranked,
-    Rewriters,
     SearchOutcome,
     Weights,
     pages_with_text,
     places,
 )
+from research.search.rewriters import Rewriters
 from research.store import Reader, StoredPage
 from research.units import Structure
 

@@ -38,9 +38,7 @@ _BLOCK = 1000  # sketches at once
 
 
 class LateInteractionLeg:
-    name = "visual"
-    depth = 100
-    follows = "dense"
+    """The visual leg of an index that a model saw."""
 
     def __init__(self, index: VectorIndex, device: str = "auto", named_encoders: Sequence[str] = ()) -> None:
         self._index = index
@@ -49,9 +47,6 @@ class LateInteractionLeg:
         self._encoder: VisualEncoder | None = None
         self._loading = threading.Lock()
         self._cached: tuple[tuple[str, str, int, int], list[int], PackedPages] | None = None  # all of it, as it was
-
-    def why_off(self, reader: Reader) -> str:
-        return ""
 
     def candidates(self, reader: Reader, question: Question, depth: int) -> Collection[int]:
         pages = reader.visual.count()

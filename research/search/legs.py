@@ -90,24 +90,6 @@ class Reranking:
     rewrite: Rewrite | None = None  # what is to be told of it
 
 
-class Rewriters(Protocol):
-    """What changes the text that is searched, and says so."""
-
-    def before(self, text: str, reader: Reader, /) -> tuple[str, list[Rewrite]]:
-        """The text to search, and what was done to make it of the question."""
-        ...
-
-    def rerankings(
-        self, question: Question, rewrites: Sequence[Rewrite], reader: Reader, ranked: Sequence[Ranked], /
-    ) -> Sequence[Reranking]:
-        """What to rank anew after the question was searched by the text that `rewrites` made."""
-        ...
-
-    def merge(self, plain: Sequence[Ranked], other: Sequence[Ranked], reranking: Reranking) -> Sequence[Ranked]:
-        """The plain ranking with the pages of the reranking's documents in the order of the other one."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Boosted:
     """A ranking, the pages in it that were moved, and what it answers by: pages, or documents with a page each."""

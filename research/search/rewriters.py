@@ -18,6 +18,7 @@ that is not about the question itself.
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -40,33 +41,14 @@ _SENTENCE_END = re.compile(r"(?<=[?!])\s+|(?<=[\w)]\?)(?=[A-Z][a-z]+\s)|(?<=\.)\
 _EXAMPLE = re.compile(r"\[[^\]]*\]|\{[^}]*\}|\"[^\"]*\"|“[^”]*”|'[^']*'")
 _WORD = re.compile(r"[^\W\d_]+|\d+")
 
-_POLITE = frozenset("please kindly also then just and".split())  # noqa: SIM905
-_VERBS = frozenset(
-    "answer round give write return provide express state report respond reply present output format".split()  # noqa: SIM905
-)
-# What the order must be about, or it may be about anything: "Give a list." can mean a list in the document.
-_SUBJECTS = frozenset("answer answers response responses result results it decimal decimals place json".split())  # noqa: SIM905
-_FORMS = frozenset(
-    """
-    json yaml csv xml markdown html text plain integer integers int float floats string number numbers numeric digit
-    digits decimal decimals place places point points percent percentage percentages term terms thousand thousands
-    million millions billion billions usd eur gbp dollar dollars euro euros unit units nearest whole significant
-    list bullet bullets table sentence sentences word words paragraph paragraphs line lines page pages format style
-    short brief briefly concise concisely english
-    """.split()  # noqa: SIM905
-)
-_SMALL = frozenset(
-    """
-    a an the your my final in as to up with of or at most least no more than only using use like such for following
-    down off out each be one two three four five six seven eight nine ten first
-    """.split()  # noqa: SIM905
+_TABLES = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+_POLITE, _VERBS, _SUBJECTS, _FORMS, _SMALL, _JUDGING, _DOUBTED = (
+    frozenset[str](_TABLES["form"][name].split())
+    for name in ("polite", "verbs", "subjects", "forms", "small", "judging", "doubtful")
 )
 _KNOWN = _POLITE | _VERBS | _SUBJECTS | _FORMS | _SMALL
+_DOUBTFUL = STOP_WORDS | _JUDGING | _DOUBTED
 _UNLESS = re.compile(r"if\b(?P<doubt>.*?)\b(?:then |please )*(?:state|say) (?:that|so)(?: and (?:explain )?why)?")
-_JUDGING = frozenset("useful relevant meaningful applicable appropriate".split())  # noqa: SIM905
-_DOUBTFUL = (
-    STOP_WORDS | _JUDGING | frozenset("question metric measure figure company firm business organisation like".split())  # noqa: SIM905
-)
 
 
 def without_form(question: str) -> Rewrite | None:
@@ -123,16 +105,9 @@ _AHEAD = 5
 # Shorter words are a letter away from too many others to be a slip of a name.
 LEAST_LETTERS = 5
 
-# Pieces of words, one of which a question must hold before the rewriter is loaded. A test holds them against what the
-# rewriters look for.
-FORM_HINTS = ("answer", "round", "respon", "reply", "state that", "state so", "say that", "say so", "json", "decimal")
-FINANCE_HINTS = (
-    "margin", "profit", "ebit", "ratio", "turn", "inventory", "payable", "outstanding", "cash", "asset", "equity",
-    "capital", "debt", "liabilities", "interest", "tax", "capex", "pp&e", "payout", "revenue",
-    "DSO", "DPO", "ROA", "ROE", "ROIC", "ROCE", "FCF", "PPE", "PPNE", "COGS", "EPS",
-    "top line", "bottom line", "r&d", "sg&a", "overhead", "dividend", "buyback", "buy back", "bought back",
-    "repurchase", "headcount", "workforce", "staff", "total sales",
-)  # fmt: skip
+# Tests hold them against what the rewriters look for.
+FORM_HINTS: list[str] = _TABLES["hints"]["form"]
+FINANCE_HINTS: list[str] = _TABLES["hints"]["finance"]
 
 
 def may_name_a_ratio(question: str, own_tables: Sequence[str] = ()) -> bool:
@@ -143,7 +118,8 @@ def may_name_a_ratio(question: str, own_tables: Sequence[str] = ()) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Rewriters:
-    """The rewriters that are switched on, in their order. `vocabulary` names the user's own tables."""
+    """The rewriters that are switched on, in their order: they change the text that is searched, and say so.
+    `vocabulary` names the user's own tables."""
 
     names: Sequence[str] = ()
     vocabulary: Sequence[str] = field(default=())
@@ -244,14 +220,10 @@ def check_names(names: Sequence[str]) -> None:
 
 def _answer_form(question: str, reader: Reader) -> Rewrite | None:
     lower = question.lower()
-    if not any(hint in lower for hint in FORM_HINTS):
-        return None
-
-    return without_form(question)
+    return without_form(question) if any(hint in lower for hint in FORM_HINTS) else None
 
 
 def _names(question: str, reader: Reader) -> Rewrite | None:
-
     unknown = [word for word in reader.words.unknown(question) if len(word) >= LEAST_LETTERS]
     if not unknown:
         return None
@@ -305,8 +277,6 @@ class Table:
 
 def read_table(path: Path, known: Mapping[str, Groups] | None = None) -> Table:
     """The table in a file. `known`: statements that its entries may name beside those it defines."""
-    import tomllib
-
     try:
         if path.stat().st_size > MOST_BYTES:
             raise _wrong(path, f"is larger than {MOST_BYTES:,} bytes")

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from research.errors import CtxError
 from research.models import Question
-from research.search.legs import Hit, Hits, Leg
+from research.search.legs import Hit, Hits
 from research.store import REGIONS, Reader, cosines
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class VisualLeg:
                 self._model = LateInteractionLeg(self._index, self._device, self._named_encoders)
             return self._model
 
-    def _side(self, reader: Reader) -> Leg:
+    def _side(self, reader: Reader) -> OcrLinesLeg | LateInteractionLeg:
         kind = reader.visual.side().kind
         if kind == "off":
             raise CtxError(self.why_off(reader), hint="build it with: ctx ingest PATH --visual regions")
@@ -131,17 +131,12 @@ class _Lines:
 
 
 class OcrLinesLeg:
-    name = "visual"
-    depth = _DEPTH
-    follows = "dense"
+    """The visual leg of an index whose lines OCR read."""
 
     def __init__(self, dense: DenseLeg, encoder: QuestionEncoder) -> None:
         self._dense = dense
         self._encoder = encoder
         self._cached: tuple[tuple[str, int, int], _Lines] | None = None  # of the whole index, as it was then
-
-    def why_off(self, reader: Reader) -> str:
-        return ""
 
     def candidates(self, reader: Reader, question: Question, depth: int) -> Collection[int]:
         """The best pages, given what the dense leg found: its pages, and those with a better line."""

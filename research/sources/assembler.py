@@ -11,6 +11,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from research.context import Found, Sieve, Stage, TokenCounter, sifted
@@ -158,8 +159,6 @@ def _number(facts: Mapping[str, Any], name: str) -> int:
     return value if isinstance(value, int) else 0
 
 
-"""Items that one source may be asked for."""
-
 Search = Callable[[], Awaitable["Sequence[Result | Item]"]]
 
 
@@ -246,16 +245,8 @@ class ContextAssembler:
         return sifted(question, retrieved, sieve, recorder=self.recorder, seconds=seconds)
 
     def _search(self, name: str, query: str, limit: int) -> Search:
-        searcher = self.searcher
-        searches: Mapping[str, Search] = {
-            "memories": lambda: searcher.search_memories(query, limit),
-            "code": lambda: searcher.search_code(query, limit),
-            "experiences": lambda: searcher.search_experiences(query, axis="full", limit=limit),
-            "values": lambda: searcher.search_values(query, limit),
-            "commits": lambda: searcher.search_commits(query, limit),
-            "documents": lambda: searcher.search_documents(query, limit),
-        }
-        return searches[name]
+        search = getattr(self.searcher, f"search_{name}")
+        return partial(search, query, limit=limit, **({"axis": "full"} if name == "experiences" else {}))
 
     async def _ask(self, name: str, search: Search) -> Retrieved:
         try:
