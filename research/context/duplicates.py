@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 
 from research.models import Item
 
@@ -78,6 +79,9 @@ class _Text:
         return self._telling
 
 
+_length = attrgetter("length")
+
+
 class _Kept:
     """Those that stay so far, and what a further one may say again."""
 
@@ -131,10 +135,6 @@ def _files(item: Item) -> frozenset[str]:
     if repository := str(facts.get("repository") or "").rstrip("/"):
         files |= {f"{repository}/{name}" for name in files}
     return frozenset(files)
-
-
-def _length(text: _Text) -> int:
-    return text.length
 
 
 class _Files:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from research.context import section_path
@@ -19,23 +21,8 @@ if TYPE_CHECKING:
     from research.store import ComparedChunk
 
 _PHRASES = re.compile(
-    r"\bhow (?:many|much|long|old|far|often|large|big|high|tall|fast|late|early|deep|wide|heavy)\b"
-    r"|\b(?:what|which|at what|by what) (?:percent\w*|share|proportion|number|amount|year|date|month|day|time|age|rate"
-    r"|price|cost|fraction)\b|\b(?:number|amount|percentage|total|sum|average|ratio) of\b|\bwhat(?: i|')s the (?:total"
-    r"|number|amount|percentage|value|price|cost|rate|ratio|average|maximum|minimum)\b"
-    r"|\bwhen (?:is|was|were|did|does|do|will|can|must)\b"
-    r"|\bwie ?viele?\b|\bwie (?:lange?|hoch|alt|weit|oft|groß|teuer|schwer)\b|\bwann\b|\bwelche[srmn]? (?:jahr|anteil"
-    r"|betrag|datum|zahl|prozentsatz)\b"
-    r"|\bcombien\b|\bquand\b|\bquelle? (?:année|date|part|pourcentage|montant|somme)\b"
-    r"|\bcuánt[oa]s?\b|\bcuando\b|\bcuándo\b|\bqué (?:año|fecha|porcentaje|cantidad)\b"
-    r"|\bquant[oiae]\b|\bquale (?:anno|data|percentuale|importo)\b|\bquant[oa]s\b"
-    r"|\bqual (?:ano|data|porcentagem|valor)\b"
-    r"|\bhoeveel\b|\bwanneer\b|\bwelk (?:jaar|percentage|bedrag)\b"
-    r"|多少|几[个年天月次]|幾つ|いくつ|いくら|何[年月日人個件回円時歳割%]|いつ|哪一?年|什么时候",
-    re.IGNORECASE,
+    "|".join(tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["asks_for_number"]), re.I
 )
-
-
 YEAR = re.compile(r"\b(?:1[89]|20)\d\d\b")
 _ASKED_YEAR = re.compile(r"(?:\b|FY ?)((?:1[89]|20)\d\d)\b|\bFY ?(\d\d)\b")
 
