@@ -15,7 +15,6 @@ from rich.text import Text
 from cli.answer import (
     Screen,
     answer_lines,
-    footer,
     note_lines,
     page_line,
     quote_lines,
@@ -100,24 +99,6 @@ def test_the_section_gives_way_before_a_short_name_does(width: int, shown: str) 
     assert line.plain == shown
 
 
-def test_a_long_name_gives_its_middle_for_the_section_and_keeps_its_ends() -> None:
-    def shown(width: int) -> str:
-        return page_line(Screen(width, 40), "[3]", LONG_NAME, "21", section="Music > Radio listeners", uri="").plain
-
-    assert shown(120) == f"[3] {LONG_NAME} p. 21 · Music > Radio listeners"
-    assert shown(80) == "[3] nielsen2015musicbizpresenta…6143534-lva1-app6891_95.pdf p. 21 · Radio …eners"
-    assert shown(50) == "[3] nielsen2015musicbizp…lva1-app6891_95.pdf p. 21"
-
-
-def test_links_are_given_only_where_the_terminal_has_them() -> None:
-    def uri(*, links: bool) -> set[str | None]:
-        lines = drawn(answer([source("a b.pdf")]), Screen(80, 40, links), marker())
-        return {span.style.link for line in lines for span in line.spans if not isinstance(span.style, str)}
-
-    assert uri(links=True) == {"file:///docs/a%20b.pdf#page=3"}
-    assert uri(links=False) == set()
-
-
 def test_a_passage_does_not_repeat_the_heading_its_line_has() -> None:
     text = "## Causes\n\nThe bubble burst."
     shown = plains(drawn(answer([source(text=text, section_path="Crisis > Causes")]), Screen(80, 40), marker()))
@@ -135,12 +116,6 @@ def test_the_section_is_that_of_the_best_passage() -> None:
     passages = [Passage("", 1.0), Passage("The bubble burst.", 0.9, section_path="Causes > Bubble")]
     shown = answer([source(passages=passages, section_path="Contents")])
     assert plains(drawn(shown, Screen(80, 40), marker()))[0] == "[1] crisis.pdf p. 3 · Causes > Bubble"
-
-
-def test_a_wide_name_beside_a_quote_stays_within_the_width() -> None:
-    sources = [source("a", 1, "a"), source("0000000⺀", 2, "b")]
-    shown = drawn(answer(sources, [quote("a", 1), quote("0000000⺀", 2)]), Screen(20, 17), marker())
-    assert all(cells(line.plain) <= 20 for line in shown)
 
 
 def test_when_nothing_answers_it_says_so_and_quotes_nothing() -> None:
@@ -206,13 +181,6 @@ def test_notes_are_short_and_the_rest_is_counted() -> None:
     assert shown[1].endswith(" …")
     assert shown[-1] == "… and 2 more notes: --json"
     assert note_lines([], 60) == []
-
-
-def test_the_last_line_is_broken_between_its_parts() -> None:
-    assert plains(footer(screen_view(answer([source()])), 50)) == [
-        "The answer is very likely on these pages",
-        "ctx open 1 · --full · --json",
-    ]
 
 
 def test_more_sources_than_the_screen_has_lines_still_have_theirs() -> None:

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from cli.call import complete_document
 from research.records import Chunk, DocumentInfo, Page
 from research.store import Catalog, FileStamp, IndexPaths
 from tests.in_process import Ran
@@ -101,10 +100,17 @@ def test_documents_and_tags(completed, call: Call, copied: Path, monkeypatch: py
 
 
 def test_the_index_that_was_named_is_looked_into(completed, filled: Path, tmp_path: Path) -> None:
-    for index, offered in ((filled, ["gardening.pdf"]), (tmp_path / "none", [])):
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / "catalog.sqlite3").write_bytes(b"no database" * 999)
+    for index, offered in ((filled, ["gardening.pdf"]), (tmp_path / "none", []), (tmp_path / "bad", [])):
         for words in (f"--index {index} show gar", f"show --index {index} gar"):
             assert completed(words) == offered, words
 
 
-def test_whatever_is_wrong_is_silent() -> None:
-    assert complete_document(None, "a") == []
+def test_in_fish(call: Call, monkeypatch: pytest.MonkeyPatch, odd: Path) -> None:
+    monkeypatch.setenv("_CTX_COMPLETE", "complete_fish")
+    monkeypatch.setenv("CTX_INDEX", str(odd))
+    monkeypatch.setenv("_TYPER_COMPLETE_ARGS", "ctx open two")
+    monkeypatch.setenv("_TYPER_COMPLETE_FISH_ACTION", "get-args")
+    ran = call()
+    assert (ran.out, ran.err) == ("two words & more.pdf\n", "")

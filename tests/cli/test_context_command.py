@@ -69,13 +69,6 @@ def test_a_type_that_there_is_not(call: Call, at: tuple[str, str]) -> None:
     assert told.document["schema"] == "ctx.error/1"
 
 
-@pytest.mark.parametrize(
-    "wrong", [("--limit", "0"), ("--max-tokens", "0"), ("--max-tokens", "x"), ("--min-score", "7")]
-)
-def test_wrong_numbers(call: Call, at: tuple[str, str], wrong: tuple[str, str]) -> None:
-    assert call("context", ASKED, *wrong, *at).code == 2
-
-
 def test_nothing_found_is_exit_3_with_a_whole_document(call: Call, at: tuple[str, str], tmp_path: Path) -> None:
     nowhere = ("--index", str(tmp_path / "none"))
     ran = call("context", ASKED, *nowhere)

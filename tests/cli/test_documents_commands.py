@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from research.store import IndexPaths, write_lock
-
 
 def test_show_prints_the_page(call, filled: Path) -> None:
     ran = call("show", "crisis.pdf", "1", "--index", str(filled))
@@ -27,13 +25,6 @@ def test_show_json_has_the_metadata_and_the_text_as_it_is(call, filled: Path) ->
 def test_show_of_an_empty_page_prints_nothing(call, filled: Path) -> None:
     ran = call("show", "crisis-annex.pdf", "1", "--index", str(filled))
     assert (ran.code, ran.out) == (0, "")
-
-
-def test_show_on_a_terminal(on_terminal, filled: Path) -> None:
-    ran = on_terminal(["show", "crisis.pdf", "2", "--index", str(filled)], env={"NO_COLOR": "1"})
-    assert "page 2 (ii) of 3" in ran.out
-    assert "The crisis > Causes" in ran.out
-    assert "The housing bubble burst" in ran.out
 
 
 @pytest.mark.parametrize(
@@ -59,19 +50,6 @@ def test_list_is_a_line_a_document(call, filled: Path) -> None:
     assert [line[0][:4] for line in lines] == ["dddd", "aaaa", "cccc", "bbbb"]
     assert all(len(line) == 5 for line in lines)
     assert lines[1][1:3] == ["crisis.pdf", "3"]
-
-
-def test_list_json(call, filled: Path) -> None:
-    document = call("list", "--json", "--index", str(filled)).document
-    assert document["schema"] == "ctx.list/1"
-    assert len(document["documents"]) == 4
-    assert document["documents"][1]["num_pages"] == 3
-
-
-def test_list_on_a_terminal(on_terminal, filled: Path) -> None:
-    ran = on_terminal(["list", "--index", str(filled)], env={"NO_COLOR": "1"}, columns=120)
-    assert "pages" in ran.out
-    assert "2026-01-02" in ran.out
 
 
 def test_list_of_nothing_is_a_list(call, tmp_path: Path) -> None:
@@ -157,13 +135,6 @@ def test_everything_at_once_is_asked_for_on_a_terminal(call, on_terminal, copied
     assert "Remove 4 documents from the index? [y/N]" in ran.out
     assert ran.code == 1
     assert len(_names(call, copied)) == 4
-
-
-def test_remove_waits_for_nobody(call, copied: Path) -> None:
-    with write_lock(IndexPaths(copied)):
-        ran = call("remove", "crisis.pdf", "--json", "--index", str(copied))
-    assert ran.code == 1
-    assert "is writing this index" in ran.document["error"]
 
 
 def test_remove_asks_on_a_terminal(call, on_terminal, spawn_on_terminal, copied: Path) -> None:

@@ -65,12 +65,6 @@ def test_failures_say_what_was_wanted_and_what_came(call, filled: Path, question
     assert fields[5].startswith(r"returned evil\n[bold]x")
 
 
-def test_one_leg_has_one_row(call, filled: Path, questions: Path) -> None:
-    document = call("eval", str(questions), "--json", "--mode", "lexical", "--index", str(filled)).document
-    assert [row["name"] for row in document["rankings"]] == ["lexical"]
-    assert document["failed"] is None
-
-
 def test_per_doc_finds_the_page_of_a_known_document(call, filled: Path, tmp_path: Path) -> None:
     path = write(tmp_path / "q.jsonl", [{"query": "tomatoes", "gold": [["crisis.pdf", 3]]}])
     document = call(
@@ -104,11 +98,6 @@ def test_no_gold_document_at_all(call, filled: Path, tmp_path: Path) -> None:
     assert (ran.code, ran.out) == (3, "")
     assert "no gold document is indexed: gone.pdf" in ran.err
     assert "hint: add them: ctx ingest" in ran.err
-
-
-def test_pages_past_the_end_are_named(call, filled: Path, tmp_path: Path) -> None:
-    path = write(tmp_path / "q.jsonl", [{"query": "x", "gold": [["crisis.pdf", 30]]}])
-    assert "beyond their document's end: crisis.pdf:30" in call("eval", str(path), "--index", str(filled)).err
 
 
 def test_an_empty_index_is_refused(call, questions: Path, tmp_path: Path) -> None:

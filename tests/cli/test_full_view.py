@@ -50,10 +50,6 @@ def test_a_page_keeps_its_order_and_loses_its_marks() -> None:
     ]  # fmt: skip
 
 
-def test_a_table_that_fits_has_columns() -> None:
-    assert page("| Plan | Premium |\n|---|---|\n| Standard | $45 |") == ["Plan      Premium", "Standard  $45"]
-
-
 @pytest.mark.parametrize("width", [40, 80])
 def test_many_columns_are_rows_of_text_and_no_cell_is_broken(width: int) -> None:
     row = [f"{n},{n}00 $" for n in range(1, 15)]
@@ -71,8 +67,3 @@ def test_nothing_of_it_moves_the_terminal() -> None:
     lines = full_answer(noted(context, HOSTILE), Screen(80, 40), marker())
     shown = "".join(line.plain for line in lines)
     assert not set(shown) & set("\x1b\x9b\x07\x00\u202e\u2066\u2028\r\t")
-
-
-def test_a_long_question_is_not_shown_again_in_full_and_no_page_is_no_error() -> None:
-    shown = list(full_answer(screen_view(answer([], query="why " * 5000)), Screen(80, 40), marker()))
-    assert len(shown) < 12

@@ -12,7 +12,6 @@ import pytest
 
 from ingest import ingest
 from research import ChromaClient, ContextBuilder, Filters, SearchEngine
-from research.errors import NothingFoundError
 from research.index import Index
 from research.settings import Settings
 from tests.conftest import built_once, write_pdf
@@ -87,26 +86,6 @@ def test_commands_that_write(call: Call, index: str, ids: tuple[str, str]) -> No
     assert call("remove", old, "--index", index).out == f"removed\twalrus.pdf\t{new}\n"
     gone = call("show", old, "1", "--index", index)
     assert (gone.code, gone.out) == (3, ""), "former ids go with the document"
-
-
-def test_the_library(index: str, ids: tuple[str, str]) -> None:
-    old, new = ids
-    with Index.open(index) as opened:
-        for name in (old, f"file-{old}", new):
-            assert opened.documents.page(name, 2).item.ref.key == new
-            assert [info.doc_id for info in opened.documents.list(name)] == [new]
-            assert AFTER in (opened.documents.markdown(name) or "")
-            assert {found.page.doc_id for found in opened.rank("walrus", 5, doc_ids=[name]).found} == {new}
-            assert {source.doc_id for source in opened.ask("walrus", documents=[name]).sources} == {new}
-            assert (opened.documents.file_of(name) or "").endswith("walrus.pdf")
-        assert opened.documents.page(f"page:{old}#2").item.ref.part == "2"
-        assert opened.documents.page(f"page:{old}#2", 1).item.ref.part == "1"
-        assert opened.documents.page("walrus.pdf").item.ref.part == "1"
-        for ref in (f"page:{old}#0", f"page:{old}#3"):
-            with pytest.raises(NothingFoundError, match="has no page"):
-                opened.documents.page(ref)
-        assert opened.documents.markdown("0" * 16) is None
-        assert opened.rank("walrus", 5, doc_ids=["0" * 16]).found == []
 
 
 def test_the_contract(index: str, ids: tuple[str, str]) -> None:

@@ -190,8 +190,3 @@ def test_from_stdin(call: Call, at: Path) -> None:
     lines = b'{"text": "one"}\n{"text": "two"}\n'
     assert "stored\t2" in call("remember", "--import", "-", stdin=lines).out
     assert "from a pipe" in call("recall", "-", stdin=b"a pipe?").out
-
-
-def test_what_people_type_who_mean_these(call: Call) -> None:
-    for typed, meant in (("memories", "recall"), ("memorize", "remember")):
-        assert f"did you mean: ctx {meant}" in call(typed).err

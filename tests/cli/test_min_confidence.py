@@ -44,12 +44,6 @@ def test_filters_are_part_of_what_is_told(call, filled: Path) -> None:
     assert "or ask without the filters" in ran.err
 
 
-def test_quiet_says_no_more_than_the_error(call, filled: Path) -> None:
-    ran = call("ask", FOREIGN, "--quiet", "--index", str(filled))
-    assert ran.code == 3
-    assert len(ran.err.splitlines()) == 2
-
-
 def test_names_of_documents_stay_harmless(call, filled: Path) -> None:
     ran = call("ask", FOREIGN, "--doc", "cccc000000000003", "--index", str(filled))
     assert ran.code == 3
@@ -100,13 +94,6 @@ def test_numbers_that_are_no_share(call, filled: Path, wrong: str) -> None:
         ran = call("search", ANSWERED, f"{flag}={wrong}", "--index", str(filled))
         assert (ran.code, ran.out) == (2, "")
         assert flag in ran.err
-
-
-def test_nothing_found_at_all(call, filled: Path) -> None:
-    ran = call("ask", "xylophone", "--mode", "lexical", "--json", "--index", str(filled))
-    assert ran.code == 3
-    assert ran.document["confidence"] == {"value": 0.0, "level": "none"}
-    assert "nothing found for this question" in ran.err
 
 
 def test_each_line_of_a_batch_says_how_sure_it_is(call, filled: Path, tmp_path: Path) -> None:

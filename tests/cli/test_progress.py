@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from cli.call import Call
-from cli.progress import BarObserver, LogObserver, bars, counted, observer_for
+from cli.progress import BarObserver, LogObserver, bars, observer_for
 from ingest import FileOutcome, PageOutcome, Stage
 from tests.in_process import Ran
 
@@ -54,16 +54,6 @@ def test_no_label_is_cut(width: int, files: int, pages: int, chunks: int) -> Non
         assert "Annual Report of the…inal, corrected.pdf" in lines[0]
 
 
-def test_a_stage_that_comes_again_begins_anew() -> None:
-    screen = terminal(80)
-    with bars(screen) as progress:
-        observer = BarObserver(progress)
-        observer.on_progress("embed", 0, 10)
-        observer.on_progress("embed", 10, 10)
-        observer.on_progress("embed", 0, 4)
-        assert [(task.description, task.completed, task.total) for task in progress.tasks] == [("embed", 0, 4)]
-
-
 def test_files_are_counted_when_they_are_done(tmp_path: Path) -> None:
     file = tmp_path / "a.pdf"
     file.write_bytes(b"x" * 400)
@@ -102,10 +92,6 @@ def test_in_a_log_failures_and_warnings_are_lines(capsys: pytest.CaptureFixture[
     assert told[5] == "ctx: failed: b.pdf: no PDF"
     assert len(told) == 7
     assert "c.pdf" in told[4]
-
-
-def test_counting_without_a_terminal_changes_nothing() -> None:
-    assert list(counted(iter("abc"), 3, "asking", "questions", quiet=False)) == ["a", "b", "c"]
 
 
 def test_counting_on_a_terminal(on_terminal: Callable[..., Ran], filled: Path, tmp_path: Path) -> None:

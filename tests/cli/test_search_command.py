@@ -40,19 +40,6 @@ def test_json(call, filled: Path) -> None:
     assert document["results"][0]["citation"] == 1
 
 
-def test_nothing_found(call, filled: Path) -> None:
-    ran = call("search", "xylophone", "--mode", "lexical", "--json", "--index", str(filled))
-    assert ran.code == 3
-    assert ran.document["results"] == []
-
-
-def test_explain_and_notes_go_to_stderr(call, words_only: Path) -> None:
-    ran = call("search", "housing", "--explain", "--index", str(words_only))
-    assert "[1] crisis.pdf:2" in ran.err
-    assert "dense search failed" in ran.err
-    assert ran.out.count("\n") == 1
-
-
 def test_on_a_terminal(on_terminal, filled: Path) -> None:
     ran = on_terminal(["search", "housing", "bubble", "--explain", "--index", str(filled)])
     shown = without_escapes(ran.out)

@@ -8,9 +8,6 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from cli.schemas import load
-from cli.show import one_page, read_ranges
-from research.errors import UsageError
-from research.filters import LAST_PAGE
 
 
 @pytest.mark.parametrize(
@@ -81,12 +78,3 @@ def test_what_is_wrong_is_said(call, filled: Path, args: list[str], code: int, w
     ran = call("show", "crisis.pdf", *args, "--index", str(filled))
     assert (ran.code, ran.out) == (code, "")
     assert words in ran.err
-
-
-def test_how_pages_are_read() -> None:
-    assert [one_page(text) for text in ("3", " 007 ", "0", None, "3-5", "1,2", "", "²")] == [3, 7, 0, *[None] * 5]
-    assert one_page("9" * 5000) == 10**18
-    assert read_ranges("1, 4–6,10-") == [(1, 1), (4, 6), (10, LAST_PAGE)]
-    for text in ("", "-", "a-b", "1;2", "1" * 12):
-        with pytest.raises(UsageError):
-            read_ranges(text)

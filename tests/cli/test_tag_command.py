@@ -83,8 +83,3 @@ def test_tags_go_with_their_document(call: Call, copied: Path) -> None:
     call("tag", "add", "crisis.pdf", "x", *at)
     assert call("remove", "crisis.pdf", *at).code == 0
     assert call("tag", *at).out == ""
-
-
-def test_the_spelling_of_before_is_told(call: Call) -> None:
-    for words in (("invoice.pdf", "tax"), ("--remove", "invoice.pdf", "tax")):
-        assert "it is now: ctx tag " in call("tag", *words).err

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import stat
 import subprocess
 import sys
@@ -156,7 +155,3 @@ def test_the_log_knows_no_token(made: Path, tmp_path: Path, capsys: pytest.Captu
     token = capsys.readouterr().out.strip()
     assert "token" in log.read_text()
     assert token not in log.read_text()
-
-
-def test_json_of_errors(call: Call, made: Path) -> None:
-    assert json.loads(call("token", "new", "--json", "--index", str(made)).out)["exit_code"] == 2

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 import shlex
 import sqlite3
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-import cli
-from cli.app import COMMANDS, _expanded, load_command
+from cli.app import COMMANDS, load_command
 from cli.main import main
 
 NAMES = {name: short for group in COMMANDS.values() for name, (_, short) in group.items()}
@@ -74,19 +71,6 @@ def test_a_spelling_of_before_is_named_by_the_error_that_meets_it(call, typed: l
     assert told in ran.err
 
 
-def test_no_option_is_described_twice() -> None:
-    """Each flag is declared, and each help text written, in one place of the package."""
-    flags: Counter[str] = Counter()
-    texts: Counter[str] = Counter()
-    for file in Path(cli.__file__).parent.glob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("typer.Option", "typer.Argument"):
-                flags.update(arg.value for arg in node.args if isinstance(arg, ast.Constant))
-                texts.update(ast.unparse(word.value) for word in node.keywords if word.arg == "help")
-    assert flags["--index"] == 1
-    assert not [name for name, count in (flags + texts).items() if count > 1]
-
-
 @pytest.mark.parametrize(
     ("args", "words"),
     [
@@ -121,16 +105,6 @@ def test_wrong_usage_is_one_line_and_a_hint(call, args: list[str], words: str) -
     first, second = ran.err.splitlines()
     assert first.startswith("ctx: error: ")
     assert second.startswith("hint: ")
-
-
-@pytest.mark.parametrize("args", [["ask", " "], ["ask", "q", "--max-tokens", "-1"], ["ask", "--nonsense"]])
-def test_with_json_an_error_is_the_one_document(call, args: list[str]) -> None:
-    ran = call(*args, "--json")
-    assert ran.code == 2
-    assert ran.document["schema"] == "ctx.error/1"
-    assert ran.document["exit_code"] == 2
-    assert ran.document["error"]
-    assert ran.document["hint"]
 
 
 def test_json_after_two_dashes_is_part_of_the_question(call, tmp_path: Path) -> None:
@@ -262,17 +236,3 @@ def test_a_stream_that_came_closed_leads_nowhere(closed: str, filled: Path) -> N
     assert done.returncode == 0
     assert done.stdout.startswith("# The crisis") is (">&-" not in closed.replace("2>&-", ""))
     assert "error" not in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("given", "spelled"),
-    [
-        (["a", "--wait"], ["a", "--wait=-1.0"]),
-        (["--wait", "a"], ["--wait=-1.0", "a"]),
-        (["--wait", "30", "a"], ["--wait", "30", "a"]),
-        (["--wait=2", "a"], ["--wait=2", "a"]),
-        (["--", "--wait"], ["--", "--wait"]),
-    ],
-)
-def test_wait_may_stand_alone(given: list[str], spelled: list[str]) -> None:
-    assert _expanded(given) == spelled

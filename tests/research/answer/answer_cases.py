@@ -16,7 +16,6 @@ from research.answer.check import CheckedSentence, check_answer
 from research.units import split
 from tests.research.answer.rewordings import NUMBER, REWORDINGS, SPELT, SPELT_NUMBER
 
-TRUE = ("verbatim", "reworded")
 FALSE = ("number", "name", "negated", "moved", "invented")
 
 

@@ -21,8 +21,6 @@ from research.store import integrity
 from tests.conftest import built_once
 from tests.research.experiences.recurring import THEMES, recurring
 
-ROOT_CAUSES = {text: theme for theme, texts in THEMES.items() for text in texts}
-
 
 def _make(root: Path) -> None:
     with Index(root) as index:

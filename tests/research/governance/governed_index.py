@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
 from research.governance.access import Principal
 from research.governance.enforce import PolicyAccess
 from research.governance.labels import Labels
 from research.governance.policy import MemoryAccessPolicy
-from research.models import Item, Passage, Ref
 from research.records import DocumentInfo
 from research.settings import Settings
 from research.store import NewItem
@@ -70,18 +68,3 @@ def policy_of(tmp_path: Path, text: str) -> str:
     path.write_text(text)
     path.chmod(0o600)
     return str(path)
-
-
-def page_item(ref: str, text: str, *, title: str = "A title", pages: Sequence[int] = (), **metadata: str | int) -> Item:
-    facts: dict[str, str | int] = {
-        "filename": "report.pdf",
-        "source_path": "/docs/hr/report.pdf",
-        "section_path": "Secret heading",
-        "page_label": "",
-        "image_path": "/index/images/1.jpg",
-        "thumb_path": "/index/images/1.webp",
-        "page": 1,
-        **metadata,
-    }
-    passages = (Passage(text[:10], 0.5, (0.0, 0.0, 1.0, 1.0), 0, 10, "Secret heading"),)
-    return Item(Ref.parse(ref), title, text, 0.5, passages=passages, metadata=facts, pages=tuple(pages))

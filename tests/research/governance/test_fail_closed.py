@@ -210,8 +210,3 @@ def test_an_engine_that_is_missing_is_told_without_a_text(monkeypatch: pytest.Mo
     with pytest.raises(RedactionError, match="presidio_analyzer not installed") as caught:
         safe.warm_up()
     assert "pip install 'ctx-research[redact]'" in caught.value.hint
-
-
-def test_a_deadline_has_to_leave_time() -> None:
-    with pytest.raises(UsageError, match="leaves no time"):
-        SafeRedactor(BaseRedactor(), seconds=0)

@@ -37,9 +37,3 @@ def test_sentences_of_real_pages_stay_as_they_are() -> None:
     redactor = BaseRedactor("pii")
     touched = [each for each in sentences if redactor.redact(each) != each]
     assert len(touched) <= 0.02 * len(sentences), touched
-
-
-def test_the_measure_itself() -> None:
-    for each in made(2, 10):
-        assert each.left(each.text), "as long as nothing is done, something is left"
-        assert not each.left(each.text.replace(each.value, "<X_1>"))

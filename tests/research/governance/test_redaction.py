@@ -16,9 +16,8 @@ from research.governance import (
     SafeRedactor,
     redactor_of,
 )
-from research.governance.patterns import Finding
-from research.governance.redaction import KINDS, PII, SECRETS, merged
-from research.settings import Settings, load_settings
+from research.governance.redaction import KINDS, PII, SECRETS
+from research.settings import Settings
 
 TEXT = "ana@example.com, 4111 1111 1111 1111, password=hunter2, +49 30 1234567, 10.0.0.1"
 
@@ -73,28 +72,6 @@ def test_disguises_do_not_help() -> None:
         assert redactor.redact(f"a {text} b") == "a <CARD_1> b"
     assert redactor.redact("ｐａｓｓｗｏｒｄ＝ｈｕｎｔｅｒ２") == "ｐａｓｓｗｏｒｄ＝<PASSWORD_1>"
     assert redactor.redact("no \u200b disguise") == "no \u200b disguise"
-
-
-def test_overlapping_findings_become_one() -> None:
-    assert merged([Finding(5, 9, "email"), Finding(0, 6, "key"), Finding(9, 12, "phone"), Finding(1, 2, "card")]) == [
-        Finding(0, 9, "key"),
-        Finding(9, 12, "phone"),
-    ]
-
-
-def test_settings() -> None:
-    assert (Settings().redact, Settings().redact_language, Settings().redact_allow, Settings().secrets) == (
-        "secrets",
-        "en",
-        (),
-        (),
-    )
-    given = {"CTX_REDACT": "pii", "CTX_REDACT_ALLOW": "*@example.com, Acme", "CTX_SECRETS": "A_KEY,keyring:B"}
-    settings = load_settings(environment=given)
-    assert (settings.redact, settings.redact_allow) == ("pii", ("*@example.com", "Acme"))
-    assert settings.secrets == ("A_KEY", "keyring:B")
-    with pytest.raises(UsageError, match="redact cannot be 'none'"):
-        load_settings(environment={"CTX_REDACT": "none"})
 
 
 def test_what_settings_make_together() -> None:

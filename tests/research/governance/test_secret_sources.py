@@ -28,11 +28,6 @@ def test_named_variables() -> None:
     assert SecretMasker(known).mask(f"it is {VALUE}") == "it is §§secret(A_KEY)"
 
 
-def test_the_environment_of_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("A_KEY", VALUE)
-    assert known_secrets(["A_KEY"])["A_KEY"].reveal() == VALUE
-
-
 def test_a_file_that_nobody_else_reads(tmp_path: Path) -> None:
     path = tmp_path / "secrets.env"
     path.write_text(f"# mine\nexport A_KEY={VALUE}\nB_KEY = 'with = and #'\n\nC_KEY=\n")
