@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import shlex
 import sqlite3
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+import cli
 from cli.app import COMMANDS, load_command
 from cli.main import main
 
@@ -69,6 +72,19 @@ def test_a_spelling_of_before_is_named_by_the_error_that_meets_it(call, typed: l
     ran = call(*typed)
     assert (ran.code, ran.out) == (2, "")
     assert told in ran.err
+
+
+def test_no_option_is_described_twice() -> None:
+    """Each flag is declared, and each help text written, in one place of the package."""
+    flags: Counter[str] = Counter()
+    texts: Counter[str] = Counter()
+    for file in Path(cli.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("typer.Option", "typer.Argument"):
+                flags.update(arg.value for arg in node.args if isinstance(arg, ast.Constant))
+                texts.update(ast.unparse(word.value) for word in node.keywords if word.arg == "help")
+    assert flags["--index"] == 1
+    assert not [name for name, count in (flags + texts).items() if count > 1]
 
 
 @pytest.mark.parametrize(

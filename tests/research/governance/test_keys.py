@@ -1,14 +1,23 @@
-"""Keys and tokens by their makers' marks, private keys, and what can be nothing else."""
+"""Keys and tokens by their makers' marks, private keys, and what can be nothing else; held against detect-secrets."""
 
 from __future__ import annotations
 
 import random
 
 import pytest
+from detect_secrets.core.plugins import initialize
 
+from research.governance.keys import entropy, is_blob
 from research.governance.redaction import BaseRedactor
 from tests.research.governance.made import HELD_SECRETS, SECRETS
 
+THEIRS = [
+    initialize.from_plugin_classname(f"{name}Detector")
+    for name in (
+        "AWSKey", "DiscordBotToken", "GitHubToken", "GitLabToken", "JwtToken", "OpenAI", "PrivateKey", "PypiToken",
+        "SendGrid", "Slack", "Stripe", "TelegramBotToken", "TwilioKey",
+    )
+]  # fmt: skip
 BODY = "\n".join("MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj"[at:] for at in range(4))
 
 
@@ -18,6 +27,21 @@ def test_every_form_is_taken_out_wherever_it_stands(form: str) -> None:
     for text in (shown, f"({shown})", f"see {shown}, please", f"a\n{shown}\nb"):
         redacted = BaseRedactor().redact(text)
         assert not [at for at in range(len(secret) - 4) if secret[at : at + 5] in redacted], redacted
+
+
+def test_what_detect_secrets_finds_is_found() -> None:
+    """By its rules for tokens; of those for whole lines of code the sentences have their own."""
+    seen = set()
+    redactor = BaseRedactor()
+    for form, make in {**SECRETS, **HELD_SECRETS}.items():
+        for number in range(5):
+            shown, _ = make(random.Random(f"{form}-{number}"))
+            for plugin in THEIRS:
+                for line in shown.splitlines():
+                    if plugin.analyze_line("x", line):
+                        seen.add(type(plugin))
+                        assert redactor.find(shown), f"{form}: {type(plugin).__name__}"
+    assert len(seen) >= 10, "the sentences have tokens for most of its rules"
 
 
 def test_a_private_key_goes_with_all_its_lines() -> None:
@@ -58,3 +82,11 @@ def test_a_private_key_goes_with_all_its_lines() -> None:
 )
 def test_checksums_paths_and_words_stay(text: str) -> None:
     assert BaseRedactor().find(text) == []
+
+
+def test_entropy() -> None:
+    assert entropy("") == 0
+    assert entropy("aaaa") == 0
+    assert entropy("abcd") == 2
+    assert is_blob("q7Rk2LmX9pVt4BzN8cWf3HsJ6dGyA1uE")
+    assert not is_blob("q7Rk-2LmX-9pVt-4BzN-8cWf-3HsJ-6dGy")

@@ -30,12 +30,6 @@ def _pages(catalog: Catalog, word: str) -> int:
     return len(catalog.words.find(catalog.words.statistics([word]), limit=1000))
 
 
-def test_a_new_index_is_current(making: Making) -> None:
-    assert not making.catalog.words.is_outdated()
-    making.add("a.pdf", ["one"])
-    assert not making.catalog.words.is_outdated()
-
-
 def test_a_reader_that_may_write_updates_at_once(old: Making, monkeypatch: pytest.MonkeyPatch) -> None:
     with Catalog(old.paths) as catalog:
         assert not catalog.words.is_outdated()

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 from index_making import JPEG, WEBP, Making
 
-from research.errors import BusyError, CtxError, IndexUnusableError, NewerIndexError, NothingFoundError, UsageError
+from research.errors import BusyError, CtxError, IndexUnusableError, NothingFoundError, UsageError
 from research.store import generations
 from research.store.archive import CATALOG, MANIFEST, backup
-from research.store.catalog import SCHEMA_VERSION, Catalog
+from research.store.catalog import Catalog
 from research.store.doctor import repair
 from research.store.ledger import STAGE_IMAGES
 from research.store.nearest import ChromaClient
@@ -182,24 +182,6 @@ def _flip(file: Path) -> None:
     file.write_bytes(data)
 
 
-def _catalog(statement: str) -> Callable[[Path], None]:
-    """The backup's catalog as somebody else would prepare it."""
-
-    def change(file: Path) -> None:
-        with zipfile.ZipFile(file) as opened:
-            opened.extract(CATALOG, file.parent)
-            manifest = opened.read(MANIFEST)
-        prepared = file.parent / CATALOG
-        with closing(sqlite3.connect(prepared)) as connection:
-            connection.executescript(statement)
-        file.unlink()
-        with zipfile.ZipFile(file, "w") as opened:
-            opened.write(prepared, CATALOG)
-            opened.writestr(MANIFEST, manifest)
-
-    return change
-
-
 @pytest.mark.parametrize(
     ("damage", "words"),
     [
@@ -215,8 +197,6 @@ def _catalog(statement: str) -> Callable[[Path], None]:
         (_flip, "damaged"),
         (lambda file: file.write_bytes(b"no zip"), "no backup"),
         (lambda file: file.unlink(), "there is no file"),
-        (_catalog("DROP TABLE chunks"), "not one of ctx"),
-        (_catalog("PRAGMA user_version = 99"), "another version"),
     ],
 )
 def test_what_is_no_sound_backup_changes_nothing(
@@ -232,17 +212,6 @@ def test_what_is_no_sound_backup_changes_nothing(
     assert names(filled.paths.root) == ["orca.pdf", "walrus.pdf"]
     assert not filled.paths.restoring.exists()
     assert not (tmp_path / "evil.txt").exists()
-
-
-def test_a_backup_of_a_newer_ctx_is_refused(file: Path, tmp_path: Path) -> None:
-    with zipfile.ZipFile(file) as opened:
-        manifest, catalog = opened.read(MANIFEST), opened.read(CATALOG)
-    newer = manifest.replace(f'"catalog_version": {SCHEMA_VERSION}'.encode(), b'"catalog_version": 99')
-    with zipfile.ZipFile(file, "w") as opened:
-        opened.writestr(CATALOG, catalog)
-        opened.writestr(MANIFEST, newer)
-    with pytest.raises(NewerIndexError, match="schema 99"):
-        restore(IndexPaths(tmp_path / "fresh"), file)
 
 
 def _link_file(image: Path, secret: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -25,20 +24,6 @@ def test_no_index_is_told_with_the_command_that_makes_one(tmp_path: Path) -> Non
         Catalog(IndexPaths(tmp_path / "nowhere"))
     assert "ctx ingest" in caught.value.hint
     assert not (tmp_path / "nowhere").exists(), "asking makes nothing"
-
-
-def test_a_new_folder_is_private_and_kept_out_of_version_control(tmp_path: Path) -> None:
-    paths = IndexPaths(tmp_path / "a" / "index")
-    Catalog(paths, writable=True).close()
-    assert paths.root.stat().st_mode & 0o077 == 0
-    assert (paths.root / ".gitignore").read_text() == "*\n"
-    assert paths.exists
-
-
-def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("in the way")
-    with pytest.raises(IndexUnusableError, match="cannot create"):
-        Catalog(IndexPaths(tmp_path / "file" / "index"), writable=True)
 
 
 def test_an_empty_file_becomes_a_catalog_even_by_a_reader(tmp_path: Path) -> None:
@@ -71,15 +56,6 @@ def test_many_may_meet_an_empty_catalog_at_once(tmp_path: Path) -> None:
     assert problems == []
     with Catalog(paths) as catalog:
         assert version_of(catalog.connection) == SCHEMA_VERSION
-
-
-@pytest.mark.parametrize("writable", [False, True])
-def test_an_index_of_another_ctx_is_refused(making: Making, writable: bool) -> None:
-    for version, words, step in ((SCHEMA_VERSION + 1, "newer ctx", "upgrade"), (1, "older ctx", "ctx ingest PATH")):
-        making.catalog.execute(f"PRAGMA user_version = {version}")
-        with pytest.raises(IndexUnusableError, match=words) as caught:
-            Catalog(making.paths, writable=writable)
-        assert step in caught.value.hint
 
 
 @pytest.mark.parametrize("writable", [False, True])
@@ -117,14 +93,6 @@ def test_a_transaction_is_all_or_nothing(making: Making) -> None:
     assert making.catalog.meta("b", "none") == "none"
 
 
-def test_every_thread_has_its_own_connection(making: Making) -> None:
-    seen: list[sqlite3.Connection] = []
-    thread = threading.Thread(target=lambda: seen.append(making.catalog.connection))
-    thread.start()
-    thread.join()
-    assert seen[0] is not making.catalog.connection
-
-
 def test_ended_threads_leave_no_connections(making: Making) -> None:
     """A service asks thousands of questions through one catalog, each in a thread of its own."""
     before = len(list(Path("/proc/self/fd").iterdir()))
@@ -133,13 +101,6 @@ def test_ended_threads_leave_no_connections(making: Making) -> None:
         thread.start()
         thread.join()
     assert len(list(Path("/proc/self/fd").iterdir())) <= before + 6
-
-
-def test_a_reader_sees_what_a_writer_adds_later(making: Making) -> None:
-    with Catalog(making.paths) as reader:
-        assert reader.documents.all() == []
-        making.add("a.pdf", ["one"])
-        assert [document.filename for document in reader.documents.all()] == ["a.pdf"]
 
 
 @pytest.fixture

@@ -18,12 +18,10 @@ from index_making import Making, sync_if_stale
 from research.errors import IndexUnusableError
 from research.store import generations
 from research.store import publish as writer
-from research.store.catalog import Catalog
 from research.store.doctor import check_index
 from research.store.documents import FileStamp
 from research.store.generations import TEXT, Collections, Generation, IndexState, state_of
 from research.store.nearest import ChromaClient, VectorIndex, exact_scan
-from research.store.paths import IndexPaths
 from tests.research.store.index_making import vectors_after
 
 
@@ -156,15 +154,6 @@ def test_a_new_name_and_an_image_of_a_document_without_text_reach_the_metadata(m
     assert not state_of(making.catalog).behind
 
 
-def test_documents_without_any_text_are_pages_too(making: Making) -> None:
-    making.add("scan.pdf", ["", ""])
-    making.embed()
-    assert state_of(making.catalog).behind
-    generation = writer.publish(making.catalog)
-    assert (generation.text_records, generation.visual_records) == (0, 2)
-    assert not state_of(making.catalog).behind
-
-
 def test_a_document_finished_after_its_vectors_were_published_gets_its_pages(making: Making) -> None:
     """A run stopped between the last vector and the ledger, then a question that published what was there."""
     making.add("a.pdf", ["walrus", "seal"])
@@ -254,14 +243,6 @@ def test_touched_but_equal_files_are_still_good(making: Making) -> None:
     assert state_of(making.catalog).generation == generation
     shutil.rmtree(making.paths.chroma)
     assert state_of(making.catalog).generation is None
-
-
-def test_a_repair_does_not_embed(making: Making) -> None:
-    making.add("a.pdf", ["walrus"])
-    making.embed()
-    assert sync_if_stale(IndexPaths(making.paths.root))
-    with Catalog(making.paths) as catalog:
-        assert catalog.chunks.last_sequence() == 1
 
 
 def test_a_small_addition_waits_and_is_found(making: Making, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from index_making import Making
 
-from research.errors import DocumentError, NothingFoundError
+from research.errors import DocumentError
 from research.records import Chunk, DocumentInfo, Page
 from research.store.documents import FileStamp
 
@@ -156,45 +156,3 @@ def test_a_document_with_missing_or_shuffled_pages_is_refused(making: Making, nu
         )
     assert caught.value.code == "incomplete"
     assert {table: making.count(table) for table in TABLES} == dict.fromkeys(TABLES, 0)
-
-
-@pytest.fixture
-def library(making: Making) -> dict[str, str]:
-    names = ["Annual Report 2023.pdf", "annual report 2024.PDF", "notes.pdf", "notes-old.pdf", "weird[1].pdf"]
-    return {name: making.add(name, [f"text of {name}"]).doc_id for name in names}
-
-
-@pytest.mark.parametrize(
-    ("wanted", "found"),
-    [
-        ("notes.pdf", ["notes.pdf"]),
-        ("NOTES", ["notes.pdf"]),
-        ("/docs/notes-old.pdf", ["notes-old.pdf"]),
-        ("annual report 2024", ["annual report 2024.PDF"]),
-        ("annual*", ["Annual Report 2023.pdf", "annual report 2024.PDF"]),
-        ("weird[1].pdf", ["weird[1].pdf"]),
-        ("weird[1]", ["weird[1].pdf"]),
-        ("report", ["Annual Report 2023.pdf", "annual report 2024.PDF"]),
-        ("*", ["Annual Report 2023.pdf", "annual report 2024.PDF", "notes-old.pdf", "notes.pdf", "weird[1].pdf"]),
-    ],
-)
-def test_documents_are_found_by_name(making: Making, library: dict[str, str], wanted: str, found: list[str]) -> None:
-    assert [document.filename for document in making.catalog.names.find(wanted)] == found
-
-
-def test_documents_are_found_by_id(making: Making, library: dict[str, str]) -> None:
-    doc_id = library["notes.pdf"]
-    for wanted in (doc_id, doc_id.upper(), doc_id[:6]):
-        assert [document.doc_id for document in making.catalog.names.find(wanted)] == [doc_id]
-
-
-@pytest.mark.parametrize("wanted", ["", "nothing like it", "[x", "../x"])
-def test_an_unknown_document_is_told(making: Making, library: dict[str, str], wanted: str) -> None:
-    with pytest.raises(NothingFoundError):
-        making.catalog.names.find(wanted)
-
-
-def test_a_slip_of_the_pen_gets_a_suggestion(making: Making, library: dict[str, str]) -> None:
-    with pytest.raises(NothingFoundError) as caught:
-        making.catalog.names.find("ntoes.pdf")
-    assert "did you mean notes.pdf?" in caught.value.hint

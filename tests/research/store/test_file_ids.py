@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
@@ -11,10 +9,6 @@ from index_making import Making, stamp
 
 from research.records import DocumentInfo
 from research.store import integrity
-from research.store.archive import backup
-from research.store.catalog import Catalog
-from research.store.paths import IndexPaths
-from research.store.restoring import restore
 from tests.pace import draws
 
 
@@ -42,16 +36,6 @@ def test_a_chain_of_changes_and_back(making: Making) -> None:
     assert now(making, "a.pdf").file_id == lasting
     assert [means(making, info.doc_id) for info in versions] == ["a.pdf"] * 3
     assert making.count("former_ids") == 2, "an id of today is no former one"
-
-
-def test_reading_again_changes_no_id(making: Making) -> None:
-    making.add("a.pdf", ["before"])
-    making.add("a.pdf", ["after"])
-    first = now(making, "a.pdf")
-    making.add("a.pdf", ["after"], version=2)
-    assert now(making, "a.pdf").file_id == first.file_id
-    assert means(making, first.file_id) == "a.pdf"
-    assert making.count("former_ids") == 1
 
 
 def test_a_renamed_file_keeps_everything(making: Making) -> None:
@@ -115,17 +99,6 @@ def test_former_ids_are_found_by_their_beginning_too(making: Making) -> None:
         assert [found.doc_id for found in making.catalog.names.find(wanted)] == [after.doc_id]
 
 
-def test_a_backup_keeps_them(making: Making, tmp_path: Path) -> None:
-    before = making.add("a.pdf", ["before"])
-    making.catalog.labels.add_tags([before.doc_id], ["tax"])
-    after = making.add("a.pdf", ["after"])
-    backup(making.paths, tmp_path / "backup.zip")
-    restore(IndexPaths(tmp_path / "restored"), tmp_path / "backup.zip")
-    with Catalog(IndexPaths(tmp_path / "restored")) as restored:
-        assert restored.names.current_ids([before.doc_id, f"file-{before.doc_id}"]) == [after.doc_id]
-        assert restored.labels.tags(after.doc_id) == ["tax"]
-
-
 STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("write"), st.sampled_from("abc"), st.sampled_from("123")),
@@ -184,12 +157,6 @@ def test_whatever_happens_an_id_means_what_its_file_holds(making: Making, steps:
     for name, ids in files.ids.items():
         assert making.catalog.names.current_ids(sorted(ids)) == [files.content[name]]
     assert [problem.message for check in integrity.FULL for problem in check(making.catalog)] == []
-
-
-def test_the_lasting_id_is_not_compared() -> None:
-    """Whoever reads a file does not know it; two records of one document are the same without it."""
-    one = DocumentInfo("a", "a.pdf", "pdf", "", 1, "", "/a.pdf", 1, "a", (), "file-a")
-    assert one == DocumentInfo("a", "a.pdf", "pdf", "", 1, "", "/a.pdf", 1, "a")
 
 
 @pytest.mark.parametrize("name", ["a.pdf", "page:0000000000000000#1", "0" * 16, "file-" + "0" * 16, ""])

@@ -193,6 +193,7 @@ CATALOGS: dict[str, tuple[Change, str]] = {
     "patches-nan": (_blob("page_vectors", "vectors", _scales(pack(unit_rows(2)))), "scales that are none"),
     "patches-of-a-model": (_blob("page_vectors", "first", _half(1.0)), "other vectors than lines"),
     "table-one-more": (sql("CREATE TABLE more (x)"), "not one of ctx"),
+    "table-one-less": (sql("DROP TABLE chunks"), "not one of ctx"),
     "view": (sql("CREATE VIEW v AS SELECT 1"), "not one of ctx"),
     "trigger": (sql("CREATE TRIGGER t AFTER INSERT ON meta BEGIN DELETE FROM documents; END"), "not one of ctx"),
     "orphans": (sql("DELETE FROM documents"), "FOREIGN KEY constraint failed"),

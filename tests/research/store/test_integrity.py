@@ -9,14 +9,13 @@ from collections.abc import Callable
 import pytest
 from index_making import Making
 
-from research.errors import BusyError, IndexUnusableError, NothingFoundError
+from research.errors import IndexUnusableError
 from research.store import generations
 from research.store import publish as writer
 from research.store.doctor import reindex, repair
 from research.store.fulltext import fulltext_disagrees
 from research.store.generations import open_client
 from research.store.integrity import FULL, QUICK, IntegrityCheck
-from research.store.paths import IndexPaths, write_lock
 from research.store.publish import publish_in_subprocess, verify_in_subprocess
 
 
@@ -84,10 +83,6 @@ def _found(made: Making, checks: tuple[IntegrityCheck, ...]) -> list[str]:
     return [problem.name for check in checks for problem in check(made.catalog)]
 
 
-def test_a_sound_index_has_nothing_to_find(filled: Making) -> None:
-    assert _found(filled, FULL) == []
-
-
 def test_an_incomplete_document_is_read_again(filled: Making) -> None:
     [sha256] = [r[0] for r in filled.catalog.execute("SELECT sha256 FROM documents WHERE num_pages = 3")]
     _execute("DELETE FROM pages WHERE page = 3")(filled)
@@ -114,14 +109,6 @@ def test_collections_are_compared_record_by_record(filled: Making) -> None:
     assert filled.catalog.chunks.last_sequence() == 3, "nothing was embedded again"
 
 
-def test_what_cannot_be_mended_is_said(filled: Making) -> None:
-    filled.catalog.close()
-    filled.paths.catalog.write_bytes(b"no database at all" * 500)
-    [done] = repair(filled.paths)
-    assert (done.name, done.severity) == ("catalog", "error")
-    assert "ctx restore" in done.remedy
-
-
 def test_a_torn_catalog_is_told_and_not_made_worse(filled: Making) -> None:
     filled.catalog.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     filled.catalog.close()
@@ -131,11 +118,6 @@ def test_a_torn_catalog_is_told_and_not_made_worse(filled: Making) -> None:
     repairs = repair(filled.paths)
     assert any(done.severity == "error" for done in repairs)
     assert filled.paths.catalog.stat().st_size >= len(data)
-
-
-def test_a_busy_index_is_not_mended(filled: Making) -> None:
-    with write_lock(filled.paths), pytest.raises(BusyError):
-        repair(filled.paths)
 
 
 def test_reindex_builds_everything_anew(filled: Making) -> None:
@@ -150,11 +132,6 @@ def test_reindex_builds_everything_anew(filled: Making) -> None:
     assert [row[0] for row in filled.catalog.execute("SELECT words FROM pages")] == [2, 1, 0, 1]
     assert filled.catalog.chunks.last_sequence() == 3
     assert filled.catalog.ledger.unfinished() == {}
-
-
-def test_reindex_needs_an_index(making: Making) -> None:
-    with pytest.raises(NothingFoundError):
-        reindex(IndexPaths(making.paths.root / "none"))
 
 
 @pytest.mark.slow

@@ -156,13 +156,3 @@ def test_a_question_writes_through_no_link(place: Path) -> None:
     assert done.returncode == 1
     assert "is a link" in done.stderr
     assert victim.read_text() == "mine"
-
-
-def test_a_backup_takes_no_file_through_a_link(place: Path, tmp_path: Path) -> None:
-    index = place / "index"
-    secret = tmp_path / "secret"
-    secret.write_text("the secret")
-    doc = next(path for path in (index / "images").iterdir())
-    _plant(doc / "00001.jpg", secret)
-    backup(IndexPaths(index), tmp_path / "b.zip")
-    assert b"the secret" not in (tmp_path / "b.zip").read_bytes()

@@ -83,14 +83,6 @@ def test_a_lock_that_cannot_be_made_is_told(tmp_path: Path) -> None:
         pass
 
 
-def test_the_lock_is_given_back_after_an_error(tmp_path: Path) -> None:
-    paths = IndexPaths(tmp_path / "index")
-    with pytest.raises(ZeroDivisionError), write_lock(paths):
-        raise ZeroDivisionError
-    with write_lock(paths):
-        pass
-
-
 def test_the_lock_itself_tells_whether_somebody_writes(tmp_path: Path) -> None:
     paths = IndexPaths(tmp_path / "index")
     assert not is_locked(paths)

@@ -97,10 +97,3 @@ def test_pages_with_all_words_of_a_topic(making: Making) -> None:
     assert making.catalog.lookups.pages_with_all("the") == {}
     assert making.catalog.lookups.pages_with_all('AND "OR NOT') == {}
     assert making.catalog.lookups.pages_with_all(" ".join(f"word{n}" for n in range(30))) == {}
-
-
-def test_page_texts(making: Making) -> None:
-    making.add("a.pdf", ["one", "two"])
-    found = list(making.catalog.pages.texts(the(making, "a.pdf")))
-    assert [(page.page, page.markdown) for page in found] == [(1, "one"), (2, "two")]
-    assert list(making.catalog.pages.texts("nobody")) == []

@@ -22,15 +22,6 @@ def filled(making: Making) -> Making:
     return making
 
 
-def test_names_mean_each_document_once(filled: Making) -> None:
-    names = [d.filename for d in filled.catalog.names.select(["walrus*", "walrus.pdf", "WALRUS-annex"])]
-    assert names == ["walrus-annex.pdf", "walrus.pdf"]
-    assert filled.catalog.names.select_one("walrus").filename == "walrus.pdf"
-    for name, error in (("walr", UsageError), ("*", UsageError), (" ", UsageError), ("orca", NothingFoundError)):
-        with pytest.raises(error):
-            filled.catalog.names.select_one(name)
-
-
 def test_only_a_pattern_may_mean_several(filled: Making) -> None:
     assert plan_removal(filled.paths, ["walrus*"]).pattern == "walrus*"
     assert plan_removal(filled.paths, ["walrus-*"]).pattern == ""

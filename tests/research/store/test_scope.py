@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from index_making import Making, chunks_of, stamp
 
-from research.errors import NothingFoundError, UsageError
+from research.errors import NothingFoundError
 from research.filters import LAST_PAGE, Filters
 from research.records import DocumentInfo, Page
 from research.store.names import Scope
@@ -77,45 +77,6 @@ def test_all_of_several_hold(shelf: Making) -> None:
     assert left(shelf, Filters(under=("papers",)), Filters(documents=("*r*",))) == "ab"
     assert left(shelf, Filters(), Filters(documents=("raptor",))) == "a"
     assert left(shelf, Filters(pages="4")) == "abcde"
-
-
-@pytest.mark.parametrize(
-    ("filters", "message", "hint"),
-    [
-        (Filters(documents=("nowhere",)), "doc: no document matches 'nowhere'", "ctx list"),
-        (Filters(not_documents=("nowhere",)), "not_doc: no document matches 'nowhere'", "ctx list"),
-        (Filters(documents=("final*",)), "doc: no document matches 'final*'", "ctx list"),
-        (Filters(not_documents=("*",)), "no document is left by not_doc '*'", "without one of them"),
-        (Filters(under=("nowhere",)), "no document lies under '/home/me/nowhere'", "source_path"),
-        (Filters(under=("../you",)), "no document lies under '/home/you'", "source_path"),
-        (Filters(under=("a\0b",)), "no document lies under", "source_path"),
-        (Filters(under=("~nobody",)), "no document lies under", "source_path"),
-        (Filters(since="2027"), "no document was added since 2027", "2025-12-31 to 2026-05-31"),
-        (Filters(since="2024", until="2024"), "no document was added since 2024 until 2024", "2025-12-31"),
-        (Filters(tags=("raed",)), "no document has the tag 'raed'", "did you mean Read?"),
-        (Filters(tags=("xyz",)), "no document has the tag 'xyz'", "ctx tag"),
-        (
-            Filters(under=("papers",), tags=("tax 2026",)),
-            "no document is left by under 'papers' and tag 'tax 2026'",
-            "without one of them",
-        ),
-        (Filters(documents=("raptor",), pages="6-"), "no document of those left by doc 'raptor' has pages '6-'", "5"),
-        (Filters(pages="10"), "no document has pages '10'", "annual.pdf, has 9"),
-    ],
-)
-def test_what_leaves_nothing_is_named(shelf: Making, filters: Filters, message: str, hint: str) -> None:
-    with pytest.raises(NothingFoundError) as caught:
-        shelf.catalog.names.scope([filters], FOLDER)
-    assert message in caught.value.message
-    assert hint in caught.value.hint
-
-
-def test_part_of_an_id_that_several_have(shelf: Making, making: Making) -> None:
-    path, doc_id = "/x.pdf", "aaaa000000000009"
-    info = DocumentInfo(doc_id, "x.pdf", "pdf", "", 1, "", path, 1, doc_id * 4)
-    making.catalog.documents.add(info, stamp(path), [(Page(1, "x"), [])], reader_version=1)
-    with pytest.raises(UsageError, match="matches 2 documents"):
-        shelf.catalog.names.scope([Filters(documents=("aaaa0",))], FOLDER)
 
 
 def test_a_link_is_followed_to_where_files_lie(shelf: Making, tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -130,26 +129,6 @@ def test_threads_take_turns_even_under_a_trace(reader: Catalog) -> None:
 
         _run([look] * 4)
     assert len(statements) > 400
-
-
-def test_opening_and_asking_take_few_statements(making: Making, reader: Catalog) -> None:
-    statements: list[str] = []
-    connect = sqlite3.connect
-
-    def traced(*given: object, **named: object) -> sqlite3.Connection:
-        connection: sqlite3.Connection = connect(*given, **named)  # type: ignore[call-overload]
-        connection.set_trace_callback(statements.append)
-        return connection
-
-    with pytest.MonkeyPatch.context() as patch, Catalog(making.paths) as other:
-        patch.setattr(sqlite3, "connect", traced)
-        with Catalog(making.paths) as catalog:
-            opening = len(statements)
-            with catalog.snapshot() as snapshot:
-                assert snapshot.meta("catalog_id") == other.meta("catalog_id")
-                assert snapshot.meta("revision", "0") == "0"
-            assert opening <= 3
-            assert len(statements) - opening <= 3
 
 
 def test_pages_come_with_their_text(reader: Catalog) -> None:

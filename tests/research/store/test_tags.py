@@ -9,27 +9,9 @@ import time
 import pytest
 from index_making import Making, stamp
 
-from research.errors import BusyError, NothingFoundError, UsageError
+from research.errors import BusyError, NothingFoundError
 from research.store.catalog import Catalog
-from research.store.paths import write_lock
 from tests.conftest import MakePdf
-
-
-def test_tags_come_and_go(making: Making) -> None:
-    info = making.add("a.pdf", ["one"])
-    making.catalog.labels.add_tags([info.doc_id], ["tax", " 2024 ", "tax"])
-    making.catalog.labels.add_tags([info.doc_id], ["tax"])
-    assert making.catalog.labels.tags(info.doc_id) == ["2024", "tax"]
-    making.catalog.labels.remove_tags([info.doc_id], ["2024", "never given"])
-    assert making.catalog.labels.tags(info.doc_id) == ["tax"]
-
-
-@pytest.mark.parametrize("tag", ["", "  ", "a\nb", "\x1b[31m", "x" * 101])
-def test_what_cannot_be_a_tag_is_refused(making: Making, tag: str) -> None:
-    info = making.add("a.pdf", ["one"])
-    with pytest.raises(UsageError, match="cannot be a tag"):
-        making.catalog.labels.add_tags([info.doc_id], ["good", tag])
-    assert making.catalog.labels.tags(info.doc_id) == []
 
 
 def test_a_document_that_is_not_there_has_none(making: Making) -> None:
@@ -57,14 +39,6 @@ def test_tags_stay_with_the_copy_that_keeps_the_text(making: Making) -> None:
     assert making.catalog.labels.tags(changed.doc_id) == []
 
 
-def test_a_reader_writes_tags_beside_whoever_holds_the_lock(making: Making) -> None:
-    info = making.add("a.pdf", ["one"])
-    with write_lock(making.paths), Catalog(making.paths) as reader:
-        reader.labels.add_tags([info.doc_id], ["tax"])
-        with reader.snapshot() as snapshot:
-            assert snapshot.labels.tags(info.doc_id) == ["tax"]
-
-
 def test_a_transaction_that_does_not_end_is_not_waited_for(making: Making, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("research.store.catalog._SHORT_BUSY_SECONDS", 0.05)
     info = making.add("a.pdf", ["one"])
@@ -72,15 +46,6 @@ def test_a_transaction_that_does_not_end_is_not_waited_for(making: Making, monke
     with Catalog(making.paths) as reader, making.catalog.transaction(), busy:
         reader.labels.add_tags([info.doc_id], ["tax"])
     assert making.catalog.labels.tags(info.doc_id) == []
-
-
-def test_a_failure_inside_writes_nothing(making: Making) -> None:
-    info = making.add("a.pdf", ["one"])
-    with pytest.raises(ZeroDivisionError), making.catalog.short_write() as connection:
-        connection.execute("INSERT INTO tags VALUES (?, 'tax')", (info.doc_id,))
-        raise ZeroDivisionError
-    assert making.catalog.labels.tags(info.doc_id) == []
-    making.catalog.labels.add_tags([info.doc_id], ["tax"])
 
 
 @pytest.mark.slow
