@@ -85,16 +85,6 @@ def test_it_tells_where_it_is_and_asks_for_a_token(shared: Served) -> None:
         assert cross.status_code == 403
 
 
-def test_the_link_opens_a_session_once(shared: Served) -> None:
-    token = shared.told["login_url"].partition("#token=")[2]
-    with httpx.Client(base_url=shared.url) as browser:
-        assert browser.post("/api/login", json={"token": token}).status_code == 204
-        assert browser.get("/api/status").json()["documents"] == 4
-    with httpx.Client(base_url=shared.url) as another:
-        assert another.post("/api/login", json={"token": token}).status_code == 401
-        assert another.get("/api/status").status_code == 401
-
-
 @pytest.mark.slow
 def test_it_answers_by_what_was_ingested_meanwhile_until_a_signal(
     copied: Path, make_pdf: Callable[..., Path], call: Callable[..., Ran]

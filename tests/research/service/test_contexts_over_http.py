@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sqlite3
 from pathlib import Path
 
 import httpx
@@ -13,7 +12,6 @@ from research.governance import Principal
 from research.index import Index
 from research.service.knowledge import ContextDocument
 from research.sources import CONTEXT_TYPES
-from research.store import IndexPaths
 from tests.research.service.serving_app import run_client as run
 
 ASKED = "why do uploads stop and are parts sent again"
@@ -68,24 +66,6 @@ def test_memories_are_those_of_whoever_asks_whatever_the_body_says(of_everything
 
     run(as_owner, of_everything)
     run(as_eva, Path(shutil.copytree(of_everything, tmp_path / "index")), caller=Principal("eva", "eva"))
-
-
-def test_a_source_that_fails_is_named_and_all_of_them_are_an_error(of_everything: Path, tmp_path: Path) -> None:
-    shutil.copytree(of_everything, tmp_path / "damaged")
-    with sqlite3.connect(IndexPaths(tmp_path / "damaged").catalog) as catalog:
-        catalog.execute("DROP TABLE item_words")
-
-    async def work(client: httpx.AsyncClient) -> None:
-        body = {"query": ASKED, "context_types": ["memories", "code"]}
-        found = (await client.post("/api/context", json=body)).json()
-        assert {each["name"]: each["status"] for each in found["coverage"]["sources"]} == {
-            "memories": "ok", "code": "down"
-        }  # fmt: skip
-        failed = await client.post("/api/context", json={"query": ASKED, "context_types": ["code"]})
-        assert failed.status_code == 500
-        assert failed.headers["content-type"].startswith("application/problem+json")
-
-    run(work, tmp_path / "damaged")
 
 
 def test_without_an_index_nothing_is_found(tmp_path: Path) -> None:

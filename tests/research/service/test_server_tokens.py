@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from research.errors import CtxError, NothingFoundError, UntrustedError
+from research.errors import CtxError, UntrustedError
 from research.governance import Principal, owner_principal
 from research.service import tokens
 from research.service.tokens import (
@@ -186,12 +186,6 @@ def test_an_index_in_the_place_of_another_is_not_opened(paths: IndexPaths, store
     paths.create()
     assert book.caller_for(token.reveal()) is None
     assert tokens_of(paths, store) == []
-
-
-def test_there_must_be_an_index(tmp_path: Path, store: Path) -> None:
-    with pytest.raises(NothingFoundError):
-        make_token(IndexPaths(tmp_path / "none"), "ann", "lab", store=store)
-    assert tokens_of(IndexPaths(tmp_path / "none"), store) == []
 
 
 def _entry(**changes: object) -> bytes:

@@ -18,9 +18,8 @@ import pytest
 from ingest import start_job
 from research.errors import ProblemError
 from research.observe import NAME
-from research.service.jobs import Job, JobFile, JobRunner, StartJob
+from research.service.jobs import Job, JobRunner, StartJob
 from research.settings import Settings
-from tests.conftest import MakePdf
 from tests.research.service.serving_app import wait_for
 from tests.soak.contents import assert_whole
 from tests.soak.corpus import make_corpus
@@ -84,27 +83,6 @@ def followed(jobs: JobRunner, job: Job) -> list[tuple[str, dict[str, Any]]]:
         return [event async for event in jobs.follow(job.id) if event is not None]
 
     return asyncio.run(read())
-
-
-@pytest.mark.slow
-def test_a_real_ingest_from_the_line_to_its_end(make_pdf: MakePdf, tmp_path: Path, runner: Run) -> None:
-    pdf = make_pdf("a.pdf", ["The walrus has tusks."], tmp_path / "0123456789abcdef")
-    jobs = runner(partial(start_job, tmp_path / "index", QUICK))
-    job = submit(jobs, pdf, files=(JobFile("a.pdf", pdf.stat().st_size, "0123456789abcdef"),))
-    events = followed(jobs, job)
-    assert events[0][0] == "job"
-    assert events[0][1]["state"] in ("queued", "running")
-    assert [data["result"] for name, data in events if name == "file"] == ["added"]
-    assert "progress" in {name for name, _ in events}
-    name, last = events[-1]
-    assert (name, last["state"], last["problem"]) == ("done", "done", None)
-    assert last["summary"]["added"] == 1
-    assert last["files"] == [
-        {"name": "a.pdf", "size": pdf.stat().st_size, "doc_id": "0123456789abcdef", "result": "added"}
-    ]
-    assert last["url"] == f"/api/ingest/{job.id}"
-    assert last["events_url"] == f"{last['url']}/events"
-    assert followed(jobs, job)[-1] == ("done", last), "whoever comes late hears how it ended"
 
 
 def test_one_runs_and_the_others_wait_up_to_a_bound(tmp_path: Path, runner: Run) -> None:

@@ -23,7 +23,7 @@ from research.service.jobs import Job, JobRunner
 from research.service.service import Limits
 from research.service.uploads import NAMELESS, Uploads, safe_name
 from research.settings import Settings
-from research.store import Catalog, IndexPaths, files, plan_removal, remove
+from research.store import Catalog, IndexPaths, files
 from research.store import files as stored
 from tests.conftest import write_pdf
 from tests.research.service.serving_app import wait_for
@@ -213,25 +213,6 @@ def served(paths: IndexPaths) -> Iterator[Served]:
 
 def real_pdf(folder: Path, text: str) -> bytes:
     return write_pdf(folder / "sent.pdf", [text]).read_bytes()
-
-
-@pytest.mark.slow
-def test_uploads_become_documents_and_what_fails_is_told(served: Served, tmp_path: Path) -> None:
-    paths = served.paths
-    walrus = real_pdf(tmp_path, "The walrus has tusks.")
-    document = served.ended(served.send(("walrus.pdf", walrus), ("broken.pdf", PDF), ("again.pdf", walrus)))
-    assert [(file["name"], file["result"]) for file in document["files"]] == [
-        ("walrus.pdf", "added"),
-        ("broken.pdf", "failed"),
-    ]
-    assert document["files"][1]["reason"]
-    assert names(paths) == ["walrus.pdf"]
-    assert stored.waiting_uploads(paths) == []
-    assert [upload.name for upload in stored.all_uploads(paths)] == ["walrus.pdf"], "nobody can read the other"
-    again = served.ended(served.send(("walrus.pdf", walrus)))
-    assert again["files"][0]["result"] == "unchanged"
-    remove(paths, plan_removal(paths, ["walrus.pdf"]).documents)
-    assert stored.all_uploads(paths) == []
 
 
 def outcome_of(code: str) -> Callable[[Sequence[Path]], subprocess.Popen[bytes]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import resource
 import shutil
 import signal
 import subprocess
@@ -128,33 +127,6 @@ def test_what_a_killed_process_was_receiving_is_swept_and_what_a_living_one_does
     assert not dead.exists()
     living.write(CONTENT)
     assert living.keep().path.read_bytes() == CONTENT
-
-
-_FULL = """
-import sys
-from pathlib import Path
-from research.store.paths import IndexPaths
-from research.store.files import Incoming
-incoming = Incoming(IndexPaths(Path(sys.argv[1])), "a.pdf")
-try:
-    incoming.write(b"%PDF-1.7" + bytes(200_000))
-    incoming.keep()
-except OSError as error:
-    incoming.drop()
-    print(error.strerror)
-"""
-
-
-def test_a_full_disk_is_an_error_and_leaves_nothing(paths: IndexPaths) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", _FULL, str(paths.root)],
-        capture_output=True,
-        text=True,
-        check=True,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000)),
-    )
-    assert done.stdout == "File too large\n"
-    assert list(paths.uploads.iterdir()) == []
 
 
 @pytest.mark.slow
