@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import fields
@@ -16,14 +15,13 @@ from ingest.pool import LIMITS, Limits
 from ingest.report import CodeCounts, FileOutcome, IngestSummary, Observer, Stage
 from ingest.run import ingest
 from research.contract import SearchEngine
-from research.errors import BusyError, CtxError, NothingFoundError, UsageError
+from research.errors import CtxError
 from research.settings import Settings
 from research.store import (
     Catalog,
     ChromaClient,
     IndexPaths,
     generations,
-    write_lock,
 )
 
 MakePdf = Callable[..., Path]
@@ -191,48 +189,6 @@ def test_a_pdf_by_another_name(make_pdf: MakePdf, docs: Path, index: IndexPaths)
     [outcome] = _run(path, index).files
     assert outcome.result == "added"
     assert _names(index) == ["report"]
-
-
-def test_nothing_there_and_no_such_path(docs: Path, index: IndexPaths) -> None:
-    with pytest.raises(NothingFoundError):
-        _run(docs, index)
-    with pytest.raises(UsageError):
-        _run(docs / "nowhere", index)
-    assert not index.root.exists(), "no index is made for nothing"
-
-
-def test_a_busy_index_is_told(make_pdf: MakePdf, docs: Path, index: IndexPaths) -> None:
-    make_pdf("a.pdf", ["Walrus"], docs)
-    index.create()
-    with write_lock(index), pytest.raises(BusyError):
-        _run(docs, index)
-
-
-@pytest.mark.slow
-def test_names_of_every_kind(make_pdf: MakePdf, docs: Path, index: IndexPaths) -> None:
-    names = [
-        "new\nline.pdf",
-        "quo'te\".pdf",
-        "-rf.pdf",
-        "emoji 🎉.pdf",
-        "semi;colon & $HOME `x`.pdf",
-        "back\\slash.pdf",
-        "日本語.pdf",
-        "a" * 240 + ".pdf",
-        "percent%20?#.pdf",
-    ]
-    plain = make_pdf("x.pdf", ["Walrus"])
-    for number, name in enumerate(names):
-        make_pdf("x.pdf", [f"Walrus number {number}"]).rename(docs / name)
-    raw = os.fsencode(docs) + b"/bad\xff\xfebytes.pdf"
-    make_pdf("x.pdf", ["Walrus of bytes"]).rename(os.fsdecode(raw))
-    assert not plain.exists()
-    summary = _run(docs, index)
-    assert {outcome.result for outcome in summary.files} == {"added"}
-    assert sorted(_names(index)) == sorted([*names, "bad\\xff\\xfebytes.pdf"])
-    assert {outcome.result for outcome in _run(docs, index).files} == {"unchanged"}
-    with ChromaClient(index.root) as client:
-        assert len(SearchEngine(client).run("walrus", 50).found) == len(names) + 1
 
 
 class _Meddler(Observer):

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pymupdf
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -70,13 +69,3 @@ def test_pages_are_read_by_ocr(tmp_path: Path, reading_tesseract: str) -> None:
     read, done = told(job)
     assert (read["event"], done["event"]) == ("ocr", "done")
     assert reading_tesseract in read["page"]["markdown"]
-
-
-@pytest.mark.parametrize(
-    ("content", "code"), [(b"no PDF at all", "not_a_pdf"), (b"", "empty"), (None, "unreadable")], ids=str
-)
-def test_what_cannot_be_opened_is_told(tmp_path: Path, content: bytes | None, code: str) -> None:
-    if content is not None:
-        (tmp_path / "a.pdf").write_bytes(content)
-    [said] = told(Job("read", tmp_path / "a.pdf", "d", tmp_path / "spool"))
-    assert (said["event"], said["code"]) == ("failed", code)

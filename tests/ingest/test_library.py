@@ -12,7 +12,7 @@ import pytest
 import ingest
 from ingest import IngestSummary, Observer, Stage
 from research.contract import SearchEngine
-from research.errors import CtxError, UsageError
+from research.errors import UsageError
 from research.settings import Settings
 from research.store import ChromaClient, IndexPaths
 from tests.conftest import MakePdf
@@ -70,9 +70,3 @@ def test_import_ingest_loads_nothing() -> None:
     code = "import sys, ingest; print(sorted(name for name in sys.modules if name.startswith(('ingest.', 'research'))))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "['research', 'research.lazy']\n", "the door, and how it opens"
-
-
-def test_errors_are_of_one_kind(tmp_path: Path) -> None:
-    (tmp_path / "docs").mkdir()
-    with pytest.raises(CtxError, match="no PDF files"):
-        ingest.ingest(IndexPaths(tmp_path / "index"), tmp_path / "docs")

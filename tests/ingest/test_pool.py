@@ -104,15 +104,6 @@ def test_every_page_is_named_before_it_is_touched(make_pdf: MakePdf, tmp_path: P
     }
 
 
-def test_pages_to_leave_out_are_left_out(make_pdf: MakePdf, tmp_path: Path) -> None:
-    path = make_pdf("a.pdf", ["One", "Two", "Three"])
-    with Pool(1) as pool:
-        [end] = _ends(list(pool.run([_job(path, tmp_path, skip_pages=(2,))])))
-    assert isinstance(end, DocumentRead)
-    assert [bool(page.error) for page, _ in read_pages(end.job.output)] == [False, True, False]
-    assert any("page 2" in warning for warning in end.warnings)
-
-
 def test_a_killed_process_costs_nothing(make_pdf: MakePdf, tmp_path: Path) -> None:
     long = _long(tmp_path / "long.pdf")
     after = make_pdf("after.pdf", ["Another"])

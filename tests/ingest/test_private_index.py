@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from bounded import ingest
 
-import research
 from ingest import ingest as run
 from research.settings import Settings
 from research.store import IndexPaths, backup, check_index, plan_removal, remove, restore, write_lock
@@ -68,9 +67,3 @@ def test_a_library_users_process_is_left_as_it_is(make_pdf, tmp_path: Path) -> N
     for made in (index.root, restored.root):
         assert _open_to_others(made) == []
         assert {path.name for path in made.iterdir()} >= {"catalog.sqlite3", "chroma", "images", "write.lock"}
-
-
-def test_nothing_in_research_sets_the_umask() -> None:
-    """It is the whole process's, and a library's user has other threads."""
-    package = Path(research.__file__).parent
-    assert [path.name for path in package.rglob("*.py") if "umask" in path.read_text("utf-8")] == []

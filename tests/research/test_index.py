@@ -67,26 +67,6 @@ def test_what_is_removed_is_in_no_answer(index: Index) -> None:
         assert index.admin.status().documents == 4
 
 
-def test_tags_are_the_users_and_go_with_the_document(index: Index) -> None:
-    with index:
-        index.documents.tag("brindle", "garden", "manuals")
-        index.documents.tag("brindle", "garden")
-        assert index.documents.tags("brindle") == ["garden", "manuals"]
-        index.documents.untag("brindle", "manuals", "never given")
-        assert index.documents.tags("brindle") == ["garden"]
-        with pytest.raises(UsageError, match="cannot be a tag"):
-            index.documents.tag("brindle", "two\nlines")
-
-
-def test_an_index_that_is_not_there(tmp_path: Path) -> None:
-    missing = Index(tmp_path / "nowhere")
-    assert not missing.exists
-    assert missing.admin.status().documents == 0
-    with pytest.raises(NothingFoundError, match="there is no index"):
-        missing.ask("anything")
-    assert not (tmp_path / "nowhere").exists()
-
-
 def test_many_threads_get_the_answers_of_one(index: Index) -> None:
     with index:
         alone = {question: index.ask(question).formatted_text for question in QUESTIONS}

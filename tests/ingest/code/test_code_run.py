@@ -14,7 +14,7 @@ from ingest.code.units import Unit
 from ingest.pool import LIMITS, Limits
 from ingest.report import IngestSummary
 from ingest.run import ingest
-from research.errors import CtxError, NothingFoundError
+from research.errors import NothingFoundError
 from research.index import Index
 from research.sources import CodeSource, trees_of
 from research.store import StoredItem
@@ -246,10 +246,3 @@ def test_nothing_there_makes_no_index(tmp_path: Path, index: Index) -> None:
     with pytest.raises(NothingFoundError):
         remove_paths(index, [tmp_path])
     assert not index.exists
-
-
-def test_without_the_extra_the_line_to_type_is_told(tree: Path, index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "tree_sitter_rust", None)
-    with pytest.raises(CtxError) as raised:
-        ingest_code(index, tree)
-    assert "pip install 'ctx-research[code]'" in raised.value.hint

@@ -59,13 +59,6 @@ def test_paragraphs_part_at_gaps(read: Read) -> None:
     assert [text.split(".")[0] for text in paragraphs] == ["First", "Second"]
 
 
-def test_hyphens_at_line_ends(read: Read) -> None:
-    def draw(document: Any) -> None:
-        add_lines(document.new_page(), 72, 90, ["The agree-", "ment covers long-term debt and long-", "term leases."])
-
-    assert read(draw)[0].markdown == "The agreement covers long-term debt and long-term leases."
-
-
 def test_running_lines_go_and_first_words_stay(read: Read) -> None:
     def draw(document: Any) -> None:
         for number in range(1, 9):
