@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 
 import pytest
@@ -71,3 +72,12 @@ def test_every_command_takes_them_as_data(shelf: Path, call, tmp_path: Path, mon
     for said in (ran, listed, asked, found, kept, back, shown, removed):
         assert not [piece for piece in NEVER if piece in said.out + said.err]
     assert not (shelf / "owned").exists()
+
+
+@pytest.mark.parametrize("name", ["a b.pdf", "-rf.pdf", "$(id).pdf", "it's.pdf"])
+def test_the_command_to_go_on_with_can_be_pasted(name: str) -> None:
+    from cli.ingest import _again
+
+    [*_, word] = shlex.split(_again([Path(name)], None))
+    assert Path(word) == Path(name)
+    assert not word.startswith("-")

@@ -259,6 +259,15 @@ def test_what_is_told_is_seen_at_once_and_the_rest_is_taken_over(made: GovernedI
     catalog.close()
 
 
+def test_the_revision_is_that_of_files_and_settings(made: GovernedIndex) -> None:
+    access, policy = made.access(OWNER, EXAMPLE), made.policy()
+    other = PolicyAccess(OWNER, policy, Settings(default_classification="Restricted"), lambda: made.catalog)
+    assert other.revision != access.revision
+    before = access.revision
+    made.write(EVERYTHING)
+    assert access.revision != before
+
+
 def test_a_page_that_is_denied_is_as_if_it_had_never_been_read(of_everything: Path, tmp_path: Path) -> None:
     policy = 'permit (principal, action, resource) unless { resource.ref like "page:*#1" };'
     answers: list[str] = []
