@@ -29,15 +29,3 @@ def test_ask(call, filled: Path) -> None:
     assert ran.out.count("[Document ") == 1
     document = call("ask", QUESTION, "--json", "--index", str(filled)).document
     assert (document["answered_by"], len(document["sources"])) == ("documents", 1)
-
-
-def test_ask_on_a_terminal(on_terminal, filled: Path) -> None:
-    ran = on_terminal(["ask", QUESTION, "--index", str(filled)], env={"NO_COLOR": "1", "CTX_LINKS": "off"})
-    assert NOTE in ran.out
-
-
-def test_explain_says_what_was_done(call, filled: Path) -> None:
-    ran = call("search", QUESTION, "--explain", "--index", str(filled))
-    assert "searched: mortgages" in ran.err
-    assert "rewritten by collection: it asks for documents; they are ranked by their topic" in ran.err
-    assert " collection rank " in ran.err

@@ -74,14 +74,6 @@ def test_per_doc_finds_the_page_of_a_known_document(call, filled: Path, tmp_path
     assert document["rankings"][0]["figures"]["hit@5"]["mean"] == 1.0
 
 
-def test_the_run_file(call, filled: Path, questions: Path, tmp_path: Path) -> None:
-    out = tmp_path / "run.jsonl"
-    assert call("eval", str(questions), "--run", str(out), "--index", str(filled)).code == 0
-    lines = [json.loads(line) for line in out.read_text().splitlines()]
-    assert [line["qid"] for line in lines] == ["a", "b", "c"]
-    assert lines[0]["results"][0] == {"doc": "crisis.pdf", "page": 2}
-
-
 def test_gold_documents_that_are_not_indexed_are_named(call, filled: Path, tmp_path: Path) -> None:
     lines = [LINES[0], {"qid": "z", "query": "x", "gold": [["gone.pdf", 1]]}]
     ran = call("eval", str(write(tmp_path / "q.jsonl", lines)), "--index", str(filled), "--json")
@@ -98,12 +90,6 @@ def test_no_gold_document_at_all(call, filled: Path, tmp_path: Path) -> None:
     assert (ran.code, ran.out) == (3, "")
     assert "no gold document is indexed: gone.pdf" in ran.err
     assert "hint: add them: ctx ingest" in ran.err
-
-
-def test_an_empty_index_is_refused(call, questions: Path, tmp_path: Path) -> None:
-    ran = call("eval", str(questions), "--json", "--index", str(tmp_path / "none"))
-    assert ran.code == 3
-    assert ran.document["schema"] == "ctx.error/1"
 
 
 def test_a_wrong_line_is_named(call, filled: Path, questions: Path) -> None:

@@ -6,7 +6,6 @@ import re
 from itertools import pairwise
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -104,8 +103,3 @@ def test_a_snippet_is_cut_between_words(text: list[str]) -> None:
     assert set(found.split()) <= set(text)
     if "mortgage" in text:
         assert analyze("mortgages")[0] in analyze(found)
-
-
-@pytest.mark.parametrize("width", [1, 3, 5])
-def test_a_width_for_nothing_is_survived(width: int) -> None:
-    assert snippet(PAGE, "mortgages", width)

@@ -36,14 +36,6 @@ def test_a_backup_and_back(call, filled: Path, tmp_path: Path) -> None:
     assert "holds 4 documents" in refused.err
 
 
-def test_a_restore_of_nonsense(call, tmp_path: Path) -> None:
-    (tmp_path / "x.zip").write_bytes(b"nonsense")
-    ran = call("restore", str(tmp_path / "x.zip"), "--index", str(tmp_path / "index"))
-    assert ran.code == 1
-    assert "no backup of ctx" in ran.err
-    assert not (tmp_path / "index").exists()
-
-
 def test_reindex_and_doctor_fix(call, copied: Path) -> None:
     index = IndexPaths(copied)
     with closing(sqlite3.connect(index.catalog)) as catalog:

@@ -65,12 +65,6 @@ def test_the_run_file_is_deep_and_ranked(asked: list[Asked], tmp_path: Path) -> 
         assert len(line["results"]) >= 40
 
 
-def test_inside_the_gold_documents(samples: ChromaClient) -> None:
-    golds = look_up(samples.catalog, QUESTIONS[:3]).askable
-    for one in ask_all(SearchEngine(samples).index, golds, "hybrid", per_doc=True):
-        assert {page.doc for page in one.ranked} == {name for name, _ in one.gold.question.gold}
-
-
 def test_gold_that_is_not_there_is_told_apart(samples: ChromaClient) -> None:
     handbook = ("Saltmarsh-Handbook-2025", 7)
     questions = [

@@ -26,30 +26,6 @@ def start(index: Index, **more: Any) -> Experience:
     return index.experiences.start(**{**TOLD, **more})
 
 
-def test_from_start_to_end(empty: Index) -> None:
-    begun = start(empty, domain="debugging", strategy="read-the-error")
-    assert (begun.state, begun.iteration_count, begun.confidence_tier, begun.closed_at) == ("open", 1, "", "")
-    again = empty.experiences.update(begun.id, hypothesis="A socket stays open", surprise="No file was open")
-    assert (again.iteration_count, again.surprise) == (2, "No file was open")
-    assert empty.experiences.update(begun.id, action="Count sockets").iteration_count == 2
-    assert empty.experiences.search("a leak").results == [], "nothing is learnt from it yet"
-    ended = empty.experiences.close(begun.id, "confirmed", "Sockets grew", lesson="Close responses")
-    assert (ended.outcome, ended.confidence_tier, ended.started_at) == ("confirmed", "silver", begun.started_at)
-    assert ended.closed_at >= ended.started_at
-    with Index.open(empty.root) as another:
-        assert another.experiences.get(begun.id) == ended
-        [found] = another.experiences.search("responses that were never closed").results
-    assert (found.experience, found.axis) == (ended, "full")
-    assert found.experience.metadata() == {
-        "id": begun.id,
-        "domain": "debugging",
-        "strategy": "read-the-error",
-        "outcome_status": "confirmed",
-        "confidence_tier": "silver",
-        "iteration_count": 2,
-    }
-
-
 def test_closed_at_once_and_never_again(empty: Index) -> None:
     closed = start(empty, outcome="abandoned", outcome_result="No time")
     assert closed.confidence_tier == "abandoned"

@@ -11,7 +11,7 @@ from research.encoders.base import ALIASES
 from research.errors import CtxError
 from research.models import Question
 from research.search.vector_legs import DenseLeg, VisualLeg
-from research.store import Catalog, ChromaClient, generations
+from research.store import Catalog, ChromaClient
 from research.store import publish as writer
 from tests.research.store.index_making import vectors_after
 
@@ -47,19 +47,6 @@ def test_the_leg_agrees_with_an_exact_search(samples: ChromaClient, encoder: Tex
     scores = {page_id: hit.score for page_id, hit in score(leg, samples.catalog, question, some).items()}
     assert scores == pytest.approx({page_id: exact[page_id] for page_id in some}, abs=1e-6)
     assert len(leg.candidates(samples.catalog, Question(question), 3)) == 3
-
-
-def test_vectors_written_after_publication_are_found(catalog: Catalog, encoder: TextEncoder) -> None:
-    add(catalog, {"/d/boats.pdf": ["Boats in the harbour"], "/d/bread.pdf": ["Baking bread at home"]})
-    embed(catalog, encoder)
-    writer.publish(catalog)
-    add(catalog, {"/d/stars.pdf": ["Stars and planets of the night sky"]})
-    embed(catalog, encoder)
-    with ChromaClient(catalog.paths.root) as client:
-        assert generations.state_of(client.catalog).missing == 2  # one vector, one page
-        names = _names(client, _dense(client, encoder), "astronomy")
-        assert names[0] == "stars.pdf"
-        assert sorted(names) == ["boats.pdf", "bread.pdf", "stars.pdf"]
 
 
 def test_a_removed_document_never_comes_back(catalog: Catalog, encoder: TextEncoder) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,6 @@ from research.contract import SearchEngine
 from research.encoders import TextEncoder
 from research.errors import UsageError
 from research.store import Catalog, ChromaClient, IndexPaths
-from research.store import publish as writer
 
 QUESTIONS = [
     json.loads(line)
@@ -87,21 +85,6 @@ def test_a_restricted_search_scores_as_an_open_one(samples: ChromaClient) -> Non
         assert found.score == pytest.approx(everything[found.page.doc_id, found.page.page], abs=1e-3)
 
 
-def test_a_failed_leg_is_told_and_the_rest_answers(sample_index: Path, tmp_path: Path) -> None:
-    copy = tmp_path / "index"
-    shutil.copytree(sample_index, copy)
-    with Catalog(IndexPaths(copy), writable=True) as catalog:
-        catalog.write_meta({"text_encoder": ""})  # as if it had been lost
-    with ChromaClient(copy) as client:
-        outcome = SearchEngine(client).run("parental leave", 5)
-        legs = {leg.name: leg for leg in outcome.coverage.legs}
-        assert (legs["lexical"].status, legs["dense"].status) == ("ok", "failed")
-        assert legs["dense"].reason
-        assert not outcome.coverage.complete
-        assert outcome.found
-        assert SearchEngine(client).run("parental leave", 5, "dense").found == []
-
-
 class _Broken:
     """An encoder whose failure no one foresaw."""
 
@@ -161,38 +144,6 @@ def test_twin_pages_stand_in_the_order_of_their_names(tmp_path: Path, encoder: T
             orders.append([entry.page.source_path for entry in found])
     assert orders[0] == orders[1], "whichever was ingested first"
     assert orders[0][0] == "/a/a.pdf"
-
-
-def test_an_open_client_sees_what_was_published_since(catalog: Catalog, encoder: TextEncoder) -> None:
-    ids = add(catalog, {"/d/boats.pdf": ["Boats in the harbour"], "/d/bread.pdf": ["Baking bread at home"]})
-    embed(catalog, encoder)
-    first = writer.publish(catalog)
-    with ChromaClient(catalog.paths.root) as client:
-        engine = SearchEngine(client, encoder=encoder)
-        assert client.generation() == first
-        catalog.documents.remove(ids["/d/bread.pdf"])
-        second = writer.publish(catalog)
-        assert client.generation() == second
-        assert len(engine.run("boats", 5, "dense").found) == 1
-        client.refresh()
-        assert client.generation() == second
-        assert len(engine.run("boats", 5, "dense").found) == 1
-
-
-def test_collections_that_went_away_under_an_open_client(catalog: Catalog, encoder: TextEncoder) -> None:
-    add(catalog, {"/d/boats.pdf": ["Boats in the harbour"]})
-    embed(catalog, encoder)
-    first = writer.publish(catalog)
-    with ChromaClient(catalog.paths.root) as client:
-        assert client.generation() == first
-        for number in range(2):
-            add(catalog, {f"/d/{number}.pdf": [f"Boats number {number}"]})
-            embed(catalog, encoder)
-            writer.publish(catalog)
-        assert not first.path.exists()
-        outcome = SearchEngine(client, encoder=encoder).run("boats", 5)
-        assert len(outcome.found) == 3
-        assert outcome.coverage.complete
 
 
 def test_a_document_s_whole_markdown(samples: ChromaClient) -> None:

@@ -8,11 +8,9 @@ from pathlib import Path
 import pytest
 
 from research.context import Sieve, TokenCounter, find
-from research.errors import EncoderUnavailable
 from research.memories import NewMemory
 from research.models import Item, Question
 from research.sources.memories import MemoriesSource, embed_texts
-from research.store import Reader
 from tests.research.conversation.memory_index import encoder, open_index
 
 
@@ -55,27 +53,6 @@ def test_in_the_pipeline(tmp_path: Path) -> None:
     evil = [item for item in found.items if item.ref.key == "evil"]
     assert all(item.signals for item in evil)
     assert all(0.0 <= item.score <= 1.0 for item in found.items)
-
-
-def test_without_an_encoder_it_is_degraded(tmp_path: Path) -> None:
-    def missing(reader: Reader) -> None:
-        raise EncoderUnavailable("its weights are not here")
-
-    with open_index(tmp_path) as index:
-        index.memories.remember("Tim lives in Kiel")
-        with index.catalog.snapshot() as reader:
-            found = MemoriesSource(missing).retrieve(reader, Question("Kiel"), 3)  # type: ignore[arg-type]
-    assert found.status.status == "degraded"
-    assert "its weights are not here" in found.status.reason
-    assert [item.ref.kind for item in found.items] == ["memory"]
-
-
-def test_a_tenant_without_any(tmp_path: Path) -> None:
-    with open_index(tmp_path) as index:
-        index.memories.remember("Tim lives in Kiel")
-        with index.catalog.snapshot() as reader:
-            found = MemoriesSource(lambda _: encoder()).retrieve(reader, Question("Kiel", tenant="nobody"), 3)
-    assert (list(found.items), found.status.status) == ([], "ok")
 
 
 def test_texts_of_any_length_have_unit_vectors() -> None:

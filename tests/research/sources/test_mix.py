@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
-import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,12 +11,11 @@ import pytest
 from research.context import TokenCounter, signals_of
 from research.context.duplicates import without_duplicates as unique
 from research.encoders.minilm import MiniLMEncoder
-from research.errors import InvalidContextTypeError, NothingFoundError
+from research.errors import NothingFoundError
 from research.index import Index
 from research.models import Confidence, Coverage, Item, Passage, Question, Ref, SourceItem
 from research.sources.items import by_names
 from research.sources.mix import Mix, dressed, types_of
-from research.store import IndexPaths
 
 ASKED = "why do uploads stop and are parts sent again"
 ALL = ("documents", "memories", "code", "experiences", "values", "commits")
@@ -96,25 +93,6 @@ def test_memories_are_the_tenants_own(everything: Index) -> None:
     question = "the key under the mat"
     assert "secret upload key" in everything.ask(question, types=["memories"], tenant="eva").formatted_text
     assert "secret upload key" not in everything.ask(question, types=ALL, max_sources=40).formatted_text
-
-
-def test_an_unknown_type_is_told_before_anything_is_searched(everything: Index) -> None:
-    with pytest.raises(InvalidContextTypeError, match="dreams"):
-        everything.ask(ASKED, types=["documents", "dreams"])
-    with pytest.raises(InvalidContextTypeError, match="no type"):
-        everything.ask(ASKED, types=[])
-
-
-def test_a_source_that_fails_is_named_and_the_rest_answers(of_everything: Path, tmp_path: Path) -> None:
-    shutil.copytree(of_everything, tmp_path / "index")
-    with sqlite3.connect(IndexPaths(tmp_path / "index").catalog) as connection:
-        connection.execute("DROP TABLE memories")
-    with Index.open(tmp_path / "index") as index:
-        context = index.ask(ASKED, types=["documents", "memories", "code"])
-        assert {each.name: each.status for each in context.coverage.sources} == {
-            "documents": "ok", "memories": "down", "code": "ok"
-        }  # fmt: skip
-        assert {each.kind for each in context.sources} == {"page", "code"}
 
 
 def test_an_index_without_documents_answers_from_the_rest(tmp_path: Path) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
-import sqlite3
 import threading
 from pathlib import Path
 
@@ -16,7 +14,6 @@ from research.errors import CtxError, UsageError
 from research.index import Index
 from research.parallel import Workers
 from research.sources import CONTEXT_TYPES, ContextAssembler, IndexSearcher
-from research.store import IndexPaths
 from tests.research.sources.everything import EXPERIENCES
 
 ASKED = "why do uploads stop and are parts sent again"
@@ -132,18 +129,6 @@ def test_what_hangs_is_left_alone_and_after_some_nobody_else_is_sent_there(every
         hanging.set()
 
 
-def test_a_damaged_table_costs_its_source_alone(of_everything: Path, tmp_path: Path) -> None:
-    shutil.copytree(of_everything, tmp_path / "damaged")
-    with sqlite3.connect(IndexPaths(tmp_path / "damaged").catalog) as db:
-        db.execute("DROP TABLE item_words")
-    with Index.open(tmp_path / "damaged") as index:
-        context = index.context(ASKED, ["memories", "code", "documents"])
-    assert {each.name: each.status for each in context.coverage.sources} == {
-        "memories": "ok", "code": "down", "documents": "ok"
-    }  # fmt: skip
-    assert context.sources_used["memories"] > 0
-
-
 def test_without_an_encoder_words_answer_and_coverage_tells(everything: Index) -> None:
     class Broken:
         name, dim, max_tokens = "broken", 3, 9
@@ -156,7 +141,3 @@ def test_without_an_encoder_words_answer_and_coverage_tells(everything: Index) -
     assert {each.status for each in context.coverage.sources} == {"degraded"}
     assert {"memories", "experiences"} <= set(context.sources_used)
     assert len(context.coverage.notes) >= 2
-
-
-def test_switches_reach_the_assembler(everything: Index) -> None:
-    assert everything.context(ASKED, CONTEXT_TYPES, min_score=1.0).markdown == ""

@@ -14,16 +14,9 @@ from pathlib import Path
 import pytest
 from index_making import Making
 
-from research.errors import IndexUnusableError, NothingFoundError
+from research.errors import IndexUnusableError
 from research.store.catalog import SCHEMA_VERSION, Catalog, version_of
 from research.store.paths import IndexPaths
-
-
-def test_no_index_is_told_with_the_command_that_makes_one(tmp_path: Path) -> None:
-    with pytest.raises(NothingFoundError, match="no index") as caught:
-        Catalog(IndexPaths(tmp_path / "nowhere"))
-    assert "ctx ingest" in caught.value.hint
-    assert not (tmp_path / "nowhere").exists(), "asking makes nothing"
 
 
 def test_an_empty_file_becomes_a_catalog_even_by_a_reader(tmp_path: Path) -> None:
@@ -68,18 +61,6 @@ def test_a_file_that_is_no_database_is_told(tmp_path: Path, writable: bool) -> N
     assert "documents are untouched" in caught.value.hint
     # The error is still held, with all that its frames hold.
     assert str(paths.catalog) not in {os.path.realpath(fd) for fd in Path("/proc/self/fd").iterdir()}
-
-
-def test_a_torn_catalog_is_told(making: Making) -> None:
-    making.add("a.pdf", ["words"] * 20)
-    making.catalog.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    making.catalog.close()
-    size = making.paths.catalog.stat().st_size
-    with making.paths.catalog.open("r+b") as file:
-        file.seek(4096)
-        file.write(b"\xff" * (size - 4096))
-    with pytest.raises(IndexUnusableError):
-        Catalog(making.paths)
 
 
 def test_a_transaction_is_all_or_nothing(making: Making) -> None:

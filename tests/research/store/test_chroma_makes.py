@@ -170,10 +170,3 @@ def test_unknown_tables_are_no_damage(sound: Path, tmp_path: Path) -> None:
     made.catalog.close()
     assert generation is not None
     assert (generation.text_records, generation.number) == (13, 2), "the next publication starts over"
-
-
-def test_a_sound_chroma_is_told_too(sound: Path, tmp_path: Path) -> None:
-    root = _copy(sound, tmp_path)
-    answer = _run(tmp_path, "", root)
-    assert answer["asked"] == [[False, True, "core", ""]] * 3
-    assert [message for message, _ in answer["doctor"]] == ["sound and up to date (12 chunks, 12 pages)"]

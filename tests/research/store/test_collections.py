@@ -22,7 +22,6 @@ from research.store.doctor import check_index
 from research.store.documents import FileStamp
 from research.store.generations import TEXT, Collections, Generation, IndexState, state_of
 from research.store.nearest import ChromaClient, VectorIndex, exact_scan
-from tests.research.store.index_making import vectors_after
 
 
 @pytest.fixture(scope="module")
@@ -66,17 +65,6 @@ def test_records_carry_the_contract_s_metadata(published: ChromaClient) -> None:
         found = collection.get(limit=1)
         assert found["metadatas"] is not None
         assert names <= found["metadatas"][0].keys()
-
-
-def test_neighbours_are_the_exact_ones(published: ChromaClient) -> None:
-    owners, matrix = vectors_after(published.catalog, 0)
-    reader = Collections(_generation(published).path)
-    for seed in range(5):
-        question = _question(seed)
-        found = reader.nearest(TEXT, question, 24)
-        exact = np.sort(matrix @ np.array(question, np.float32))[::-1]
-        assert [score for _, score in found] == pytest.approx(exact.tolist(), abs=1e-5)
-        assert len({key for key, _ in found}) == 24 == len(owners)
 
 
 def test_nothing_is_left_for_a_reader_to_replay(published: ChromaClient) -> None:

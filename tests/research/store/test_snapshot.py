@@ -131,15 +131,6 @@ def test_threads_take_turns_even_under_a_trace(reader: Catalog) -> None:
     assert len(statements) > 400
 
 
-def test_pages_come_with_their_text(reader: Catalog) -> None:
-    with reader.snapshot() as snapshot:
-        ids = [int(row[0]) for row in snapshot.execute("SELECT page_id FROM pages ORDER BY page_id")]
-        found = snapshot.pages.with_text([*ids, 99])
-    texts = {page_id: structure.text for page_id, (_, structure) in found.items()}
-    assert texts == {ids[0]: "walrus and seal", ids[1]: "seal"}
-    assert {page_id: page for page_id, (page, _) in found.items()} == reader.pages.get_many(ids)
-
-
 def test_a_reader_follows_an_index_that_was_put_in_place_of_its_own(making: Making, reader: Catalog) -> None:
     with reader.snapshot() as snapshot:
         assert snapshot.pages.count() == 2
