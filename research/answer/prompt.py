@@ -114,7 +114,7 @@ def fit_prompt(
     while len(draft.texts) > 1:
         if window.takes(draft.tokens(counter)):
             return draft.prompt(counter, window)
-        draft = draft.without_last()
+        draft = replace(draft, texts=draft.texts[:-1])
     return _cut_to_fit(draft, window, counter).prompt(counter, window)
 
 
@@ -169,9 +169,6 @@ class _Draft:
         texts = [*self.texts]
         texts[number - 1] = text
         return replace(self, texts=texts, cut=self.cut | {number})
-
-    def without_last(self) -> _Draft:
-        return replace(self, texts=self.texts[:-1])
 
 
 def _passages(source: SourceDocument) -> str:

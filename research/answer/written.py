@@ -113,7 +113,9 @@ class _Writing:
     def run(self) -> WrittenAnswer:
         try:
             for attempt in range(_REFITS):
-                self.prompt = self._fitted()
+                self.prompt = fit_prompt(
+                    self.question, self.sources, self.window, counter=self.counter, pictures=self.pictures
+                )
                 try:
                     self._write(self.prompt)
                     break
@@ -129,9 +131,6 @@ class _Writing:
             if self.reply is not None:
                 self.reply.close()
         return self._ended()
-
-    def _fitted(self) -> Prompt:
-        return fit_prompt(self.question, self.sources, self.window, counter=self.counter, pictures=self.pictures)
 
     def _write(self, prompt: Prompt) -> None:
         self.reply = self.client.reply(prompt.messages, self.window.max_answer_tokens)

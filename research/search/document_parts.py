@@ -20,14 +20,10 @@ if TYPE_CHECKING:
     from research.store import Reader
 
 _WORDS = tomllib.loads(Path(__file__).with_name("asking_words.toml").read_text(encoding="utf-8"))
-ASKING = frozenset[str](_WORDS["asking"].split())
-SECTIONS = frozenset[str](_WORDS["sections"].split())
-OLDER = frozenset[str](_WORDS["older"].split())
-DOCUMENTS = frozenset[str](_WORDS["documents"].split())
-KINDS_OF_KINDS = frozenset[str](_WORDS["kinds_of_kinds"].split())
-SMALL = frozenset[str](_WORDS["small"].split())
-UNSPACED_DOCUMENTS: list[str] = _WORDS["unspaced_documents"].split()
-UNSPACED_SMALL: list[str] = _WORDS["unspaced_small"].split()
+ASKING, SECTIONS, OLDER, DOCUMENTS, KINDS_OF_KINDS, SMALL = (
+    frozenset[str](_WORDS[name].split())
+    for name in ("asking", "sections", "older", "documents", "kinds_of_kinds", "small")
+)
 FRAMES: dict[tuple[str, ...], str] = {
     tuple(frame.split()): part for part, frames in _WORDS["frames"].items() for frame in frames
 }
@@ -93,7 +89,9 @@ def part_question(text: str) -> PartQuestion | None:
     if len(text) > _MOST_LETTERS:
         return None
     folded, parts, document = _unspaced(normalize(text))
-    tokens, framed = _unframed(_TOKEN.findall(folded))
+    tokens, framed = _TOKEN.findall(folded), list[AskedPart]()
+    if len(tokens) > 1 and (kind := FRAMES.get((tokens[0], tokens[-1]))):
+        tokens, framed = tokens[1:-1], [AskedPart(kind)]
     rest: list[str] = []
     sections: list[AskedPart] = []
     place = 0
@@ -118,10 +116,11 @@ def part_question(text: str) -> PartQuestion | None:
         place += length
     parts += framed
     if not (document or sections):  # everyday words: "the results of Boeing" are figures, those of a paper a section
-        parts = [part for part in parts if not _is_everyday(part)]
+        parts = [part for part in parts if part.kind not in PARTS or not PARTS[part.kind].everyday]
     if sections:
         parts = [replace(part, section=True) for part in parts]
-    parts = _in_order(parts) or sections[:1]
+    # "What do the authors name as limitations?" asks for the limitations, not for the authors.
+    parts = sorted(parts, key=lambda part: part.kind == "authors") or sections[:1]
     if not parts:
         return None
     spoken = {word for part in parts if part.kind in PARTS for word in PARTS[part.kind].also.split()}
@@ -139,15 +138,6 @@ def name_question(text: str) -> PartQuestion:
     return PartQuestion((), rest, tuple(word for word in words if word in DOCUMENTS))
 
 
-def _is_everyday(part: AskedPart) -> bool:
-    return part.kind in PARTS and PARTS[part.kind].everyday
-
-
-def _in_order(parts: list[AskedPart]) -> list[AskedPart]:
-    """ "What do the authors name as limitations?" asks for the limitations, not for the authors."""
-    return sorted(parts, key=lambda part: part.kind == "authors") if len(parts) > 1 else parts
-
-
 def _unspaced(folded: str) -> tuple[str, list[AskedPart], list[str]]:
     """The text without what it asks for in scripts without spaces, that, and the kinds of document."""
     if folded.isascii():
@@ -157,19 +147,13 @@ def _unspaced(folded: str) -> tuple[str, list[AskedPart], list[str]]:
         if phrase in folded:
             folded = folded.replace(phrase, " ")
             parts.append(AskedPart(kind, said=phrase))
-    for word in UNSPACED_DOCUMENTS:
+    for word in _WORDS["unspaced_documents"].split():
         if word in folded:
             folded = folded.replace(word, " ")
             document.append(word)
-    for word in UNSPACED_SMALL if parts else ():
+    for word in _WORDS["unspaced_small"].split() if parts else ():
         folded = folded.replace(word, " ")
     return folded, parts, document
-
-
-def _unframed(tokens: list[str]) -> tuple[list[str], list[AskedPart]]:
-    if len(tokens) > 1 and (kind := FRAMES.get((tokens[0], tokens[-1]))):
-        return tokens[1:-1], [AskedPart(kind)]
-    return tokens, []
 
 
 def _phrase_at(tokens: list[str], place: int) -> tuple[str, int]:

@@ -93,10 +93,16 @@ class _Ranking:
     ranked: list[Ranked]
 
     def leg_scores(self, page_ids: Sequence[int]) -> list[dict[str, LegScore]]:
-        """How each leg saw each of these pages."""
-        found = {run.leg.name: run.hits for run in self.runs if not run.failure}
-        ranks = {run.leg.name: ranks_of(run.hits, run.pages) for run in self.runs if not run.failure}
-        return [leg_scores(page_id, found, ranks) for page_id in page_ids]
+        """How each leg saw each of these pages; ranks are among the pages that it found itself."""
+        scores: list[dict[str, LegScore]] = [{} for _ in page_ids]
+        for run in self.runs:
+            if not run.failure:
+                own = sorted([(-run.hits[page_id].score, page_id) for page_id in run.pages if page_id in run.hits])
+                ranks = {page_id: rank for rank, (_, page_id) in enumerate(own, start=1)}
+                for page_id, found in zip(page_ids, scores, strict=True):
+                    if (hit := run.hits.get(page_id)) is not None:
+                        found[run.leg.name] = LegScore(ranks.get(page_id), hit.score, dict(hit.parts))
+        return scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,21 +374,6 @@ def fuse(
         [(-round(score, 6), order[page_id], page_id) for page_id, score in totals.items() if page_id in order]
     )
     return [Ranked(page_id, place[2], totals[page_id]) for _, place, page_id in ordered]
-
-
-def ranks_of(hits: Hits, own: Collection[int]) -> dict[int, int]:
-    """page_id → rank from 1, by score, among the pages that the leg found itself."""
-    ordered = sorted([(-hits[page_id].score, page_id) for page_id in own if page_id in hits])
-    return {page_id: rank for rank, (_, page_id) in enumerate(ordered, start=1)}
-
-
-def leg_scores(page_id: int, found: Mapping[str, Hits], ranks: Mapping[str, Mapping[int, int]]) -> dict[str, LegScore]:
-    """How each leg saw a page."""
-    return {
-        name: LegScore(ranks[name].get(page_id), hits[page_id].score, dict(hits[page_id].parts))
-        for name, hits in found.items()
-        if page_id in hits
-    }
 
 
 def _totals(found: Mapping[str, Hits], weights: Weights) -> dict[int, float]:

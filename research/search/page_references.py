@@ -86,8 +86,23 @@ class PageReferencesBooster:
     name = NAME
 
     def boost(self, question: Question, reader: Reader, ranked: Sequence[Ranked]) -> Boosted:
+        """The pages referred to stand before the best of their document; pages that no leg found may join."""
         references = references_in(question.wording)
-        return boost_referenced_pages(reader, references, ranked) if references else Boosted(ranked)
+        if not references:
+            return Boosted(ranked)
+        best: dict[str, float] = {}
+        for page in ranked:
+            best.setdefault(page.doc_id, page.score)
+        doc_ids = list(best)[:_DOCUMENTS]
+        referred = reader.lookups.numbered_pages(doc_ids, references.pages)
+        for caption in references.captions:
+            referred |= reader.lookups.captioned_pages(doc_ids, _spellings(caption.kind), caption.number)
+        lifted = [Ranked(page_id, doc_id, best[doc_id]) for page_id, doc_id in sorted(referred.items())]
+        others = [page for page in ranked if page.page_id not in referred]
+        rank = {page.page_id: n for n, page in enumerate(ranked)}
+        # Lifted pages come first among equals, in the order that the legs gave them.
+        lifted.sort(key=lambda page: rank.get(page.page_id, len(rank)))
+        return Boosted(sorted([*lifted, *others], key=lambda page: -round(page.score, 6)), frozenset(referred))
 
 
 def references_in(question: str) -> PageReferences:
@@ -101,28 +116,6 @@ def references_in(question: str) -> PageReferences:
             pages.update(dict.fromkeys(patterns.pages_in(lower)))
             captions.update(dict.fromkeys(Caption(*match) for match in patterns.caption.findall(lower)))
     return PageReferences(tuple(pages) if len(pages) <= _MOST_PAGES else (), tuple(captions))
-
-
-def boost_referenced_pages(reader: Reader, references: PageReferences, ranked: Sequence[Ranked]) -> Boosted:
-    """The ranking with the pages referred to before the best of their document; pages that no leg found may join."""
-    best: dict[str, float] = {}
-    for page in ranked:
-        best.setdefault(page.doc_id, page.score)
-    referred = _look_up(reader, references, list(best)[:_DOCUMENTS])
-    lifted = [Ranked(page_id, doc_id, best[doc_id]) for page_id, doc_id in sorted(referred.items())]
-    others = [page for page in ranked if page.page_id not in referred]
-    rank = {page.page_id: n for n, page in enumerate(ranked)}
-    # Lifted pages come first among equals, in the order that the legs gave them.
-    lifted.sort(key=lambda page: rank.get(page.page_id, len(rank)))
-    return Boosted(sorted([*lifted, *others], key=lambda page: -round(page.score, 6)), frozenset(referred))
-
-
-def _look_up(reader: Reader, references: PageReferences, doc_ids: Sequence[str]) -> dict[int, str]:
-    """page_id → doc_id of the pages of these documents that are referred to."""
-    found = reader.lookups.numbered_pages(doc_ids, references.pages)
-    for caption in references.captions:
-        found |= reader.lookups.captioned_pages(doc_ids, _spellings(caption.kind), caption.number)
-    return found
 
 
 def _spellings(kind: str) -> tuple[str, ...]:

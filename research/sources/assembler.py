@@ -212,7 +212,8 @@ class ContextAssembler:
             started = time.perf_counter()
             retrieved = await self.gather({name: self._search(name, query, limit) for name in types})
             found = self.sifted(found.question, retrieved, time.perf_counter() - started)
-        return FoundContext(found, sections_of(types), WEIGHTS, self.now())
+        sections = Sections("Context", {name: name.capitalize() for name in types}, told_of)
+        return FoundContext(found, sections, WEIGHTS, self.now())
 
     async def get_premortem_context(
         self, domain: str, strategy: str | None = None, limit: int = 10, max_tokens: int = 1500
@@ -261,11 +262,6 @@ class ContextAssembler:
         off, notes = getattr(found, "off", ""), tuple(getattr(found, "notes", ()))
         status = "off" if off else "degraded" if notes else "ok"
         return Retrieved(items, SourceCoverage(name, status, off or "; ".join(notes)), notes=notes)
-
-
-def sections_of(types: Sequence[str]) -> Sections:
-    """A context of these types, a section each."""
-    return Sections("Context", {name: name.capitalize() for name in types}, told_of)
 
 
 def checked_types(context_types: Sequence[str]) -> list[str]:

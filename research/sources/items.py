@@ -116,7 +116,8 @@ class CodeSource(ItemsSource):
         return replace(super().item(found), title=str(found.item.metadata["qualified_name"]))
 
     def ref(self, found: FoundItem) -> Ref:
-        return code_ref(found.item)
+        """`code:<path>#<qualified name>`; what stands outside of all definitions has the file's own."""
+        return Ref("code", found.item.parent, found.item.key[len(found.item.parent) + 1 :])
 
     def get(self, reader: Reader, ref: str) -> StoredItem | None:
         """By a ref as it is told, or by the end of one: `code:src/dates.py#parse`, if only one piece ends so."""
@@ -126,11 +127,6 @@ class CodeSource(ItemsSource):
             ending = reader.items.find_ending(self.kind, f"/{key.lstrip('/')}", 2)
             found = ending[0] if len(ending) == 1 else None
         return found
-
-
-def code_ref(item: StoredItem) -> Ref:
-    """`code:<path>#<qualified name>`; what stands outside of all definitions has the file's own."""
-    return Ref("code", item.parent, item.key[len(item.parent) + 1 :])
 
 
 def repositories_of(reader: Reader) -> list[RepositoryInfo]:

@@ -16,6 +16,7 @@ from research.answer import confidence_of, quotes_from
 from research.context import CitedItems, Context, Stage, code_block, imitates_item, research_context
 from research.models import Confidence, Coverage, Item, Question, Quote, ResearchContext
 from research.sources.assembler import checked_types
+from research.sources.sections import files_of
 from research.units import Structure, Unit
 
 if TYPE_CHECKING:
@@ -72,7 +73,12 @@ def types_of(given: Sequence[str]) -> tuple[str, ...]:
 def dressed(items: list[Item]) -> list[Item]:
     """The items as they are shown: code in a block, a commit with its author and files; what imitates a header of an
     item is marked."""
-    return [_marked(_dressed(item)) for item in items]
+    return [
+        replace(item, signals=(_FORGED, *item.signals))
+        if _FORGED not in item.signals and imitates_item(f"{item.text}\n\n{item.title}")
+        else item
+        for item in map(_dressed, items)
+    ]
 
 
 def _dressed(item: Item) -> Item:
@@ -80,7 +86,7 @@ def _dressed(item: Item) -> Item:
     if item.ref.kind == "code":
         return replace(item, text=code_block(item.text, str(facts.get("language", ""))))
     if item.ref.kind == "commit":
-        files = [str(name) for name in facts.get("files_changed") or ()]
+        files = files_of(item)
         named = ", ".join(files[:_FILES]) + (", …" if len(files) > _FILES else "")
         about = [f"{name}: {told}" for name, told in (("Author", facts.get("author")), ("Files", named)) if told]
         units, text = item.units, "\n\n".join(filter(None, (item.text, "\n".join(about))))
@@ -88,9 +94,3 @@ def _dressed(item: Item) -> Item:
             units = [*units, Unit(len(item.text) + 2, len(text), "heading", units[-1].block + 1, units[-1].section)]
         return replace(item, text=text, structure=Structure(text, units=units))
     return item
-
-
-def _marked(item: Item) -> Item:
-    if _FORGED in item.signals or not imitates_item(f"{item.text}\n\n{item.title}"):
-        return item
-    return replace(item, signals=(_FORGED, *item.signals))
