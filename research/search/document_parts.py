@@ -33,12 +33,17 @@ FRAMES: dict[tuple[str, ...], str] = {
 class Part:
     """One kind of part; the table explains the fields."""
 
-    headings: tuple[str, ...] = ()
-    asked: str = ""
+    headings: tuple[tuple[str, ...], ...] = ()
+    asked: tuple[str, ...] = ()
     last: bool = False
     begins: bool = False
     everyday: bool = False
     also: str = ""
+
+    @property
+    def names(self) -> list[str]:
+        """The names that a heading may give it."""
+        return [name for tier in self.headings for name in tier]
 
 
 def _read(path: Path) -> Mapping[str, Part]:
@@ -46,15 +51,25 @@ def _read(path: Path) -> Mapping[str, Part]:
     sums_up = table["summary"]["headings"]
     shared = {"abstract": sums_up, "letter": sums_up[2:3]}
     return {
-        kind: Part(**entry | {"headings": tuple(entry.get("headings", shared.get(kind, ())))})
+        kind: Part(
+            **entry
+            | {
+                "headings": tuple(map(_names, entry.get("headings", shared.get(kind, ())))),
+                "asked": _names(entry.get("asked", "")),
+            }
+        )
         for kind, entry in table.items()
     }
+
+
+def _names(phrases: str) -> tuple[str, ...]:
+    return tuple(phrase.strip() for phrase in phrases.split(",") if phrase.strip())
 
 
 PARTS = _read(Path(__file__).with_name("part_words.toml"))
 SUMMARY = PARTS["summary"].headings
 # Deep inside a document these open a chapter; the others do, if more words follow.
-IN_FRONT = ", ".join((SUMMARY[2], *SUMMARY[4:]))
+IN_FRONT = [*SUMMARY[2], *(name for tier in SUMMARY[4:] for name in tier)]
 
 
 # What is longer is a pasted text.
@@ -165,33 +180,22 @@ def _phrase_at(tokens: list[str], place: int) -> tuple[str, int]:
     return "", 1
 
 
-def names(phrases: str) -> list[str]:
-    return [phrase.strip() for phrase in phrases.split(",") if phrase.strip()]
-
-
 @lru_cache(maxsize=1)
 def _phrases() -> dict[str, str]:
     """What is asked for → kind. "Abstract" asks for one, though it may also sum up; so what is asked for alone wins."""
-    found: dict[str, str] = {}
-    for phrases, kind in _asked_for():
-        for phrase in phrases.split(","):
-            if phrase.isascii():
-                found[" ".join(_TOKEN.findall(phrase))] = kind
-    return found
+    return {" ".join(_TOKEN.findall(phrase)): kind for phrase, kind in _asked_for() if phrase.isascii()}
 
 
 @lru_cache(maxsize=1)
 def _unspaced_phrases() -> list[tuple[str, str]]:
-    found = {
-        phrase.strip(): kind for phrases, kind in _asked_for() for phrase in phrases.split(",") if not phrase.isascii()
-    }
+    found = {phrase: kind for phrase, kind in _asked_for() if not phrase.isascii()}
     return sorted(found.items(), key=lambda entry: -len(entry[0]))
 
 
 def _asked_for() -> list[tuple[str, str]]:
-    """Names of parts, separated by commas, and their kind; the later ones win."""
-    first = [(part.headings[0], kind) for kind, part in PARTS.items() if part.headings]
-    return first + [(part.asked, kind) for kind, part in PARTS.items()]
+    """Names of parts, and their kind; the later ones win."""
+    first = [(phrase, kind) for kind, part in PARTS.items() if part.headings for phrase in part.headings[0]]
+    return first + [(phrase, kind) for kind, part in PARTS.items() for phrase in part.asked]
 
 
 NAME = "document-parts"

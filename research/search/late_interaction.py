@@ -66,7 +66,9 @@ class LateInteractionLeg:
         asked = self.vectors_of(reader, question)
         known = question.memo.get("maxsim", dict[int, float])
         known.update(_exact(reader, asked, [page_id for page_id in page_ids if page_id not in known]))
-        return {page_id: _hit(known[page_id], len(asked)) for page_id in page_ids if page_id in known}
+        # MaxSim is a sum over the question's vectors; its mean is on the scale of a cosine.
+        means = {page_id: max(0.0, known[page_id] / max(1, len(asked))) for page_id in page_ids if page_id in known}
+        return {page_id: Hit(mean, {"maxsim": known[page_id]}) for page_id, mean in means.items()}
 
     def vectors_of(self, reader: Reader, question: Question) -> NDArray[np.float32]:
         """The question's vectors, (n_tokens, dim), by the model that filled the index."""
@@ -126,8 +128,3 @@ def _scores(asked: NDArray[np.float32], owners: list[int], pages: PackedPages) -
     if not owners:
         return {}
     return {owner: float(raw) for owner, raw in zip(owners, score(asked, pages), strict=True)}
-
-
-def _hit(raw: float, tokens: int) -> Hit:
-    """MaxSim is a sum over the question's vectors; its mean is on the scale of a cosine."""
-    return Hit(max(0.0, raw / max(1, tokens)), {"maxsim": raw})

@@ -243,7 +243,9 @@ def documents_meant(
     if len(best) == 1:
         return list(best)
     talked_of = sorted(about, key=lambda doc_id: -about[doc_id])[:1]
-    return _of_that_kind(reader, asked.document) or talked_of or _standing_out(best)
+    first, second = [*best.values()][:2]
+    standing_out = list(best)[:1] if first >= _STANDS_OUT * second > 0 else []
+    return _of_that_kind(reader, asked.document) or talked_of or standing_out
 
 
 def documents_called(reader: Reader, rest: Sequence[str], kinds: Sequence[str], ranking: Sequence[str]) -> list[str]:
@@ -348,8 +350,3 @@ def _of_that_kind(reader: Reader, kinds: Sequence[str], *, most: int | None = 1)
     stems = [stem for kind in kinds for stem in analyze(kind)]
     found = list(reader.lookups.named_words(stems))
     return found if most is None or len(found) <= most else []
-
-
-def _standing_out(best: Mapping[str, float]) -> list[str]:
-    first, second, *_ = best.items()
-    return [first[0]] if first[1] >= _STANDS_OUT * second[1] > 0 else []

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from research.models import FoundPart
-from research.search.document_parts import IN_FRONT, PARTS, SUMMARY, AskedPart, PartQuestion, names
+from research.search.document_parts import IN_FRONT, PARTS, SUMMARY, AskedPart, PartQuestion
 from research.store import Reader, analyze, lookups, normalize
 
 # How far a part is followed.
@@ -97,10 +97,8 @@ def _overview(
     goes with them."""
     found: dict[int, FoundPart | None] = {}
     if heading is not None:
-        name = next(
-            (name for name, tier in zip(_TIERS, SUMMARY, strict=True) if _fit(heading, names(tier), begins=True)), ""
-        )
-        most = 1 if _fit(heading, names(PARTS["abstract"].asked), begins=True) else _MOST_OVERVIEW
+        name = next((name for name, tier in zip(_TIERS, SUMMARY, strict=True) if _fit(heading, tier, begins=True)), "")
+        most = 1 if _fit(heading, PARTS["abstract"].asked, begins=True) else _MOST_OVERVIEW
         for page_id in islice(_with_following(reader, heading, "summary"), most):
             found[page_id] = FoundPart(name or "summary", "" if found else heading.title)
     else:
@@ -114,7 +112,7 @@ def _overview(
 
 def _top_sections(reader: Reader, doc_id: str, covers: Collection[int]) -> list[lookups.Heading]:
     """The first headings of the highest levels that have some, each where it comes first."""
-    aside = {name for kind in _ASIDE for tier in PARTS[kind].headings for name in names(tier)}
+    aside = {name for kind in _ASIDE for name in PARTS[kind].names}
     every: dict[str, lookups.Heading] = {}
     for heading in reader.lookups.all_headings(doc_id):
         if heading.level <= 6 and heading.title not in aside:
@@ -145,14 +143,13 @@ def _heading_of(reader: Reader, doc_id: str, asked: AskedPart, others: Collectio
     """The heading of such a part: one that reads as it was asked for, with `others` of the question's words or without,
     or else one that has its name alone, stands highest, and comes first (or last)."""
     part = PARTS[asked.kind]
-    every = reader.lookups.headings(doc_id, [name for tier in part.headings for name in names(tier)])
+    every = reader.lookups.headings(doc_id, part.names)
     if asked.kind in _OVERVIEWS:
         every = [heading for heading in every if heading.page <= _IN_FRONT or _sums_up(heading)]
     listing = _listing_pages(reader, every) if asked.kind != "contents" else set()
     if asked.kind == "index":  # which lists by its nature
         listing = {heading.page_id for heading in every if heading.page_id in listing and heading.page <= _IN_FRONT}
-    spoken = [asked.said] if any(asked.said in names(tier) for tier in part.headings) else []
-    tiers = list(map(names, part.headings))
+    spoken, tiers = [asked.said] if asked.said in part.names else [], part.headings
     said = next((at for at, tier in enumerate(tiers) if asked.said in tier), 0)  # "highlights" before a letter
     for wanted in [spoken, *tiers[said:], *tiers[:said]]:
         fitting = [(fit, heading) for heading in every if (fit := _fit(heading, wanted, begins=part.begins))]
@@ -186,8 +183,8 @@ def _first_of_run(heading: lookups.Heading, fitting: Sequence[lookups.Heading]) 
 
 def _sums_up(heading: lookups.Heading) -> bool:
     """Whether a heading deep inside a document says by itself that what follows sums it up."""
-    front = _fit(heading, names(IN_FRONT), begins=True)
-    return not front and max(_fit(heading, names(tier), begins=True) for tier in SUMMARY) == _ALONE
+    front = _fit(heading, IN_FRONT, begins=True)
+    return not front and max(_fit(heading, tier, begins=True) for tier in SUMMARY) == _ALONE
 
 
 def _fit(heading: lookups.Heading, wanted: Iterable[str], *, begins: bool) -> int:
@@ -231,7 +228,7 @@ def _with_following(reader: Reader, heading: lookups.Heading, kind: str) -> Iter
     """The page of the heading, and those after it that still belong to the part."""
     pages = reader.lookups.following_pages(heading.page_id, _MOST_PAGES)
     yield heading.page_id
-    wanted = [name for tier in PARTS[kind].headings for name in names(tier)] if kind in PARTS else []
+    wanted = PARTS[kind].names if kind in PARTS else []
     for page_id, path, text in pages[1:]:
         if kind == "references":
             more = lookups.count_years(text) >= _YEARS
@@ -262,8 +259,7 @@ def _section(reader: Reader, doc_id: str, number: str) -> list[int]:
 def _appendix(reader: Reader, doc_id: str, number: str) -> list[int]:
     """Appendix B by its name, or else by a heading "B …": in capitals or not, but one that stands alone."""
     every = reader.lookups.all_headings(doc_id)
-    wanted = [name for tier in PARTS["appendix"].headings[:1] for name in names(tier)]
-    called = [f"{name} {number}" for name in wanted]
+    called = [f"{name} {number}" for name in PARTS["appendix"].headings[0]]
     named = [heading for heading in every if any(_has(f"{heading.title} ", name, begins=True) for name in called)]
     return _best_numbered(reader, named) or _best_numbered(reader, [h for h in every if h.number == number])
 

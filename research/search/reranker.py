@@ -282,12 +282,6 @@ class PageReranker:
             scores[page_id] = max(score, scores.get(page_id, score))
         return scores
 
-    def _permitted(self, question: Question, items: Sequence[Item]) -> set[str]:
-        """Refs of those whose text the model may be sent, if it is at an address; the others keep their places."""
-        refs = [str(item.ref) for item in items]
-        unbound = question.sendable is None or not is_reranker_address(self._model)
-        return set(refs) if unbound or question.sendable is None else set(question.sendable(refs))
-
     def _texts(self, reader: Reader, question: Question, pages: Sequence[Ranked]) -> dict[int, list[str]]:
         """page_id → the windows that the model reads of it; a page without text is left out, and so keeps its place."""
         known = reader.pages.with_text([page.page_id for page in pages])
@@ -297,7 +291,9 @@ class PageReranker:
             Item(Ref("page", page.doc_id, str(page.page)), page.title, found.text, worth[page_id], structure=found)
             for page_id, (page, found) in stored.items()
         ]
-        permitted = self._permitted(question, items)
+        permitted = {str(item.ref) for item in items}
+        if question.sendable is not None and is_reranker_address(self._model):  # the others keep their places
+            permitted = set(question.sendable([str(item.ref) for item in items]))
         read = self._highlighter.passages(reader, question, items, list(stored))
         return {
             page_id: _windows(page, [each.text for each in item.passages] or [item.text])

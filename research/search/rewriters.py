@@ -271,9 +271,6 @@ class Table:
     entries: tuple[Entry, ...]
     statements: Mapping[str, Groups]
 
-    def extended(self, other: Table) -> Table:
-        return Table((*self.entries, *other.entries), {**self.statements, **other.statements})
-
 
 def read_table(path: Path, known: Mapping[str, Groups] | None = None) -> Table:
     """The table in a file. `known`: statements that its entries may name beside those it defines."""
@@ -385,7 +382,8 @@ def row_names(question: str, own_tables: Sequence[str] = ()) -> list[str]:
 def _table(own_tables: Sequence[str]) -> Table:
     table = _own_table()
     for path in own_tables:
-        table = table.extended(read_table(Path(path), known=table.statements))
+        own = read_table(Path(path), known=table.statements)
+        table = Table((*table.entries, *own.entries), {**table.statements, **own.statements})
     return table
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from research.search import document_parts
-from research.search.document_parts import AskedPart, name_question, names, part_question
+from research.search.document_parts import AskedPart, name_question, part_question
 from research.store import normalize
 
 PHRASES = sorted(
     {
         (phrase, part.everyday)
         for part in document_parts.PARTS.values()
-        for phrase in names(", ".join([*part.headings[:1], part.asked]))
+        for phrase in [*(part.headings or ((),))[0], *part.asked]
     }
 )
 
@@ -38,9 +38,7 @@ def test_every_phrase_asks_for_a_part() -> None:
 
 def test_words_are_as_the_analyzer_leaves_them() -> None:
     """Otherwise no question has them."""
-    phrases = [
-        name for part in document_parts.PARTS.values() for tier in (*part.headings, part.asked) for name in names(tier)
-    ]
+    phrases = [name for part in document_parts.PARTS.values() for name in (*part.names, *part.asked)]
     words = [*document_parts.DOCUMENTS, *document_parts.SECTIONS, *document_parts.KINDS_OF_KINDS, *document_parts.SMALL]
     frames = [word for frame in document_parts.FRAMES for word in frame]
     for word in (*phrases, *words, *frames):
