@@ -92,18 +92,6 @@ class _Ranking:
     runs: list[_LegRun]
     ranked: list[Ranked]
 
-    def leg_scores(self, page_ids: Sequence[int]) -> list[dict[str, LegScore]]:
-        """How each leg saw each of these pages; ranks are among the pages that it found itself."""
-        scores: list[dict[str, LegScore]] = [{} for _ in page_ids]
-        for run in self.runs:
-            if not run.failure:
-                own = sorted([(-run.hits[page_id].score, page_id) for page_id in run.pages if page_id in run.hits])
-                ranks = {page_id: rank for rank, (_, page_id) in enumerate(own, start=1)}
-                for page_id, found in zip(page_ids, scores, strict=True):
-                    if (hit := run.hits.get(page_id)) is not None:
-                        found[run.leg.name] = LegScore(ranks.get(page_id), hit.score, dict(hit.parts))
-        return scores
-
 
 @dataclass(frozen=True, slots=True)
 class _Changes:
@@ -337,8 +325,9 @@ def _with_pages(
     page_ids = [entry.page_id for entry in ranked]
     others = reader.pages.get_many([page_id for page_id in page_ids if page_id not in pages])
     pages = {**pages, **{page_id: (page, Structure("")) for page_id, page in others.items()}}
+    scores = leg_scores({run.leg.name: (run.hits, run.pages) for run in ranking.runs if not run.failure}, page_ids)
     found = []
-    for entry, legs in zip(ranked, ranking.leg_scores(page_ids), strict=True):
+    for entry, legs in zip(ranked, scores, strict=True):
         score = min(1.0, max(0.0, entry.score))
         moved, part = changes.scores.get(entry.page_id, {}), changes.parts.get(entry.page_id)
         found.append(Found(*pages[entry.page_id], score, legs | moved, part))
@@ -374,6 +363,18 @@ def fuse(
         [(-round(score, 6), order[page_id], page_id) for page_id, score in totals.items() if page_id in order]
     )
     return [Ranked(page_id, place[2], totals[page_id]) for _, place, page_id in ordered]
+
+
+def leg_scores(found: Mapping[str, tuple[Hits, Collection[int]]], page_ids: Sequence[int]) -> list[dict[str, LegScore]]:
+    """How each leg saw each of these pages, by its hits; ranks are among the pages that it found itself."""
+    scores: list[dict[str, LegScore]] = [{} for _ in page_ids]
+    for name, (hits, own) in found.items():
+        ordered = sorted([(-hits[page_id].score, page_id) for page_id in own if page_id in hits])
+        ranks = {page_id: rank for rank, (_, page_id) in enumerate(ordered, start=1)}
+        for page_id, of_page in zip(page_ids, scores, strict=True):
+            if (hit := hits.get(page_id)) is not None:
+                of_page[name] = LegScore(ranks.get(page_id), hit.score, dict(hit.parts))
+    return scores
 
 
 def _totals(found: Mapping[str, Hits], weights: Weights) -> dict[int, float]:

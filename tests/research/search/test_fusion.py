@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from research.search.engine import fuse, leg_scores, ranks_of
+from research.search.engine import fuse, leg_scores
 from research.search.legs import Hit, Hits, Ranked, Weights
 
 PAGES = range(1, 9)
@@ -40,10 +40,9 @@ def test_every_page_of_every_leg_comes_once_best_first(lexical: Hits, dense: Hit
     scores = [round(page.score, 6) for page in fused]
     assert scores == sorted(scores, reverse=True)
     found = {"lexical": lexical, "dense": dense}
-    for page in fused:
-        assert set(leg_scores(page.page_id, found, {"lexical": {}, "dense": {}})) == {
-            name for name, hits in found.items() if page.page_id in hits
-        }
+    seen = leg_scores({name: (hits, ()) for name, hits in found.items()}, [page.page_id for page in fused])
+    for page, scores in zip(fused, seen, strict=True):
+        assert set(scores) == {name for name, hits in found.items() if page.page_id in hits}
 
 
 @given(HITS, HITS, st.sampled_from(PAGES), st.floats(min_value=0.001, max_value=1))
@@ -75,9 +74,7 @@ def test_nothing_in_nothing_out() -> None:
 
 def test_a_page_only_scored_afterwards_has_no_rank() -> None:
     hits = {1: Hit(0.4), 2: Hit(0.5), 3: Hit(0.9)}
-    ranks = ranks_of(hits, own=[1, 2])
-    assert ranks == {2: 1, 1: 2}
-    assert leg_scores(3, {"dense": hits}, {"dense": ranks})["dense"].rank is None
+    assert [scores["dense"].rank for scores in leg_scores({"dense": (hits, [1, 2])}, [1, 2, 3])] == [2, 1, None]
 
 
 def test_a_gain_adds_to_the_others_and_a_blend_takes_its_share() -> None:
