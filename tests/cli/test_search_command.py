@@ -6,13 +6,7 @@ import re
 from itertools import pairwise
 from pathlib import Path
 
-from hypothesis import given
-from hypothesis import strategies as st
-
-from research.search.highlights import snippet
-from research.store import analyze
 from tests.cli.answers import without_escapes
-from tests.pace import draws
 
 
 def test_piped_a_result_is_one_line_of_four_fields(call, filled: Path) -> None:
@@ -61,45 +55,3 @@ def test_on_a_narrow_terminal(on_terminal, filled: Path) -> None:
 
 
 PAGE = "# Heading\n\n" + "Nothing of note happens here. " * 30 + "The subprime mortgages defaulted. " + "More. " * 90
-
-
-def test_the_snippet_is_the_passage_that_answers() -> None:
-    found = snippet(PAGE, "which mortgage defaults?")
-    assert "subprime mortgages defaulted" in found
-    assert found.startswith("… ")
-    assert found.endswith(" …")
-    assert len(found) <= 240
-
-
-def test_a_short_page_is_its_own_snippet() -> None:
-    assert snippet("# A\n\n| x | y |\n| --- | --- |\n| 1 | 2 |", "anything") == "A x y 1 2"
-    assert snippet("", "anything") == ""
-
-
-def test_without_a_match_the_page_begins() -> None:
-    found = snippet(PAGE, "xylophone")
-    assert found.startswith("Heading Nothing of note")
-    assert found.endswith(" …")
-
-
-def test_scripts_without_spaces() -> None:
-    text = "無関係な文章が続きます。" * 60 + "住宅ローンの危機が起きた。" + "無関係な文章が続きます。" * 60
-    assert "住宅ローン" in snippet(text, "住宅ローン", 60)
-
-
-@draws(50)
-@given(st.text(max_size=2000), st.text(max_size=50), st.integers(20, 300))
-def test_a_snippet_is_one_line_within_its_width(text: str, query: str, width: int) -> None:
-    found = snippet(text, query, width)
-    assert len(found) <= width
-    assert len(found.splitlines()) <= 1
-
-
-@given(
-    st.lists(st.sampled_from(["alpha", "beta", "gamma", "delta", "mortgage", "of", "the"]), min_size=80, max_size=400)
-)
-def test_a_snippet_is_cut_between_words(text: list[str]) -> None:
-    found = snippet(" ".join(text), "mortgages").strip("… ")
-    assert set(found.split()) <= set(text)
-    if "mortgage" in text:
-        assert analyze("mortgages")[0] in analyze(found)

@@ -219,10 +219,3 @@ def test_title(tmp_path: Path, given: str, title: str) -> None:
 def test_the_version_loads_no_pdf_library() -> None:
     code = "import sys, ingest.pdf; sys.exit('pymupdf' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
-def test_closing_twice_is_harmless(tmp_path: Path) -> None:
-    reader = PdfReader(make(tmp_path / "a.pdf"))
-    reader.close()
-    reader.close()
-    assert reader.raw_page(1) is None

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest import ingest
-from research import Index, UsageError
+from research import Index
 from research.answer.confidence import WEIGHTS, Features, Weights, confidence_of, judged, whole
 from research.evaluation import read_questions
 from research.models import CONFIDENCE_LEVELS, Confidence, Coverage, Item, LegCoverage, LegScore, Passage, Question, Ref
@@ -164,22 +164,6 @@ def test_what_is_wanted_at_least(index: Index) -> None:
         assert index.search(FOREIGN[0], min_confidence=wanted).results == []
     for wanted in ("none", 0):
         assert index.ask(FOREIGN[0], min_confidence=wanted).sources
-
-
-def test_settings_say_what_is_wanted_at_least(sample_index: Path) -> None:
-    with Index(sample_index, Settings(min_confidence="medium", min_score=0.01)) as index:
-        assert index.ask(ANSWERED[1]).sources
-        assert index.ask(FOREIGN[0]).sources == []
-        assert index.ask(FOREIGN[0], min_confidence="none", min_score=0).sources
-
-
-@pytest.mark.parametrize("wrong", ["sure", 2, -0.1, math.nan, "", True])
-def test_a_level_there_is_not(index: Index, wrong: object) -> None:
-    with pytest.raises(UsageError, match="min_confidence cannot be"):
-        index.ask("rent", min_confidence=wrong)  # type: ignore[arg-type]
-    if wrong != "sure":
-        with pytest.raises(UsageError, match="min_score cannot be"):
-            index.search("rent", min_score=wrong)  # type: ignore[arg-type]
 
 
 shares = st.floats(0, 1)

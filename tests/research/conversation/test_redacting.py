@@ -36,14 +36,6 @@ def test_without_a_word_keys_are_taken_out(caplog: pytest.LogCaptureFixture) -> 
     assert SECRET not in _everything(context, made, caplog)
 
 
-def test_the_same_key_has_the_same_name_in_one_context() -> None:
-    other = SECRET.replace("Zk3v", "Ab4x")
-    context = build(
-        builder(Memories(*(memory(f"{n}: {key}") for n, key in enumerate((SECRET, other, SECRET))))), turn()
-    )
-    assert [snippet["text"] for snippet in context.snippets] == ["0: <KEY_1>", "1: <KEY_2>", "2: <KEY_1>"]
-
-
 class _Raises:
     def redact(self, text: str) -> str:
         raise ValueError(f"cannot read {text}")
@@ -97,34 +89,6 @@ def test_a_redactor_that_fails_for_one_costs_one() -> None:
     context = build(builder(Memories(memory("Ana lives in Kiel."), memory("Ana has a dog.")), redactor=Picky()), turn())
     assert [snippet["text"] for snippet in context.snippets] == ["Ana lives in Kiel."]
     assert context.debug["dropped"] == {"redaction_error": 1}
-
-
-def test_what_was_done_in_time_is_shown() -> None:
-    class Slow(_Hangs):
-        def redact(self, text: str) -> str:
-            return super().redact(text) if "dog" in text else text
-
-    redactor = Slow()
-    made = builder(
-        Memories(memory("Ana lives in Kiel."), memory("Ana has a dog.", 0.5)), redactor=redactor, redaction_timeout=1.0
-    )
-    context = build(made, turn())
-    redactor.over.set()
-    assert [snippet["text"] for snippet in context.snippets] == ["Ana lives in Kiel."]
-    assert context.debug["dropped"] == {"redaction_timeout": 1}
-
-
-def test_a_redactor_that_always_hangs_takes_no_thread_a_turn() -> None:
-    redactor = _Hangs()
-    made = builder(Memories(memory("Ana lives in Kiel.")), redactor=redactor, redaction_timeout=0.01)
-    for _ in range(20):
-        assert build(made, turn()).snippets == []
-    hanging = [thread for thread in threading.enumerate() if thread.name == "ctx-redaction"]
-    assert len(hanging) <= 8
-    redactor.over.set()
-    for thread in hanging:
-        thread.join()
-    assert len(build(made, turn()).snippets) == 1
 
 
 def test_who_wants_none_says_so() -> None:

@@ -262,18 +262,6 @@ def test_an_id_means_one_request_for_good(index: Index) -> None:
         index.packages.build(asked(id="r", tokenBudget=7))
 
 
-def test_errors_and_records_name_the_trace(index: Index) -> None:
-    package = index.packages.build(asked(traceId="trace-1"))
-    assert package.trace_id == "trace-1"
-    [entry] = index.policy.audit().entries(limit=1)
-    assert entry.trace_id == "trace-1"
-    assert index.packages.list()[0].trace_id == "trace-1"
-    assert len(index.packages.build(asked()).trace_id) == 32
-    with pytest.raises(NothingFoundError) as error:
-        index.packages.get("f" * 32)
-    assert len(error.value.trace_id) == 32
-
-
 def test_a_memory_that_expires_ends_the_package_with_it(index: Index) -> None:
     soon = datetime.now(UTC) + timedelta(minutes=1)
     index.memories.remember("An upload stops for maintenance.", id="brief", expires_at=soon)

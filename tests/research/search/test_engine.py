@@ -12,7 +12,6 @@ from small_index import add, embed
 
 from research.contract import SearchEngine
 from research.encoders import TextEncoder
-from research.errors import UsageError
 from research.store import Catalog, ChromaClient, IndexPaths
 
 QUESTIONS = [
@@ -57,21 +56,6 @@ def test_blank_questions_and_no_results_asked(samples: ChromaClient) -> None:
     assert engine.run("  \n", 5).found == []
     assert engine.run("leave", 0).found == []
     assert engine.run("leave", -3).found == []
-
-
-def test_an_unknown_mode_is_refused(samples: ChromaClient) -> None:
-    with pytest.raises(UsageError, match="unknown search mode") as caught:
-        SearchEngine(samples).run("x", 5, "psychic")
-    assert "hybrid" in caught.value.hint
-
-
-def test_documents_restrict_the_answer(samples: ChromaClient) -> None:
-    engine = SearchEngine(samples)
-    [manual] = samples.catalog.names.find("brindle*")
-    outcome = engine.run("parental leave", 100, documents=[manual.doc_id])
-    assert {found.page.filename for found in outcome.found} == {manual.filename}
-    assert engine.run("parental leave", 5, documents=[]).found == []
-    assert engine.run("parental leave", 5, documents=["unknown"]).found == []
 
 
 def test_a_restricted_search_scores_as_an_open_one(samples: ChromaClient) -> None:

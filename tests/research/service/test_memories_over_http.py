@@ -124,26 +124,6 @@ def test_a_tenant_inside_a_memory_counts_for_nothing(running: Running) -> None:
     assert running.found(running.ben) == [BREAKFAST]
 
 
-def test_payloads_of_the_seeds(running: Running) -> None:
-    summary = {
-        "type": "session_summary",
-        "text": "user: Hello | assistant: Hi there!",
-        "session_id": "session-456",
-        "persona_id": "agent_0",
-        "tags": ["session_summary", "auto", "context_builder"],
-        "metadata": {"trimmed_from": 20, "trimmed_to": 10, "timestamp": "2025-12-10T12:00:00Z"},
-    }
-    answer = running.post("/memory/remember/batch", {"tenant_id": "tenant-123", "memories": [summary]}, running.owner)
-    assert answer.json()["ok"] is True
-    asked = {"tenant_id": "tenant-123", "session_id": "session-456", "query": "Hello", "top_k": 8}
-    [candidate] = running.post("/context/evaluate", asked, running.owner).json()["candidates"]
-    assert candidate["text"] == summary["text"]
-    assert candidate["metadata"]["timestamp"].startswith("2025-12-10T12:00:00")
-    assert 0 <= candidate["score"] <= 1
-    recalled = running.post("/recall", {**asked, "persona_id": "agent_0", "threshold": 0.5}, running.owner).json()
-    assert {each["id"] for each in recalled["candidates"]} <= {candidate["id"]}
-
-
 def test_what_cannot_be_understood_is_said_and_nothing_is_told(running: Running) -> None:
     for path, body in (
         ("/context/evaluate", {}),
