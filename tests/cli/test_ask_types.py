@@ -64,13 +64,6 @@ def test_the_document_is_as_its_schema_says(ask: Call) -> None:
     assert "```python\ndef send_part" in code["formatted_text"]
 
 
-def test_no_types_no_new_fields(ask: Call) -> None:
-    document = ask("--json").document
-    validate(document)
-    assert "types" not in document
-    assert not {"kind", "name"} & document["sources"][0].keys()
-
-
 def test_what_is_asked_wrongly_and_what_is_not_there(ask: Call, call: Call, tmp_path: Path) -> None:
     wrong = ask("--types", "documents,dreams")
     assert (wrong.code, "choose from: memories, code" in wrong.err) == (2, True)

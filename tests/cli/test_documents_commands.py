@@ -7,12 +7,6 @@ from pathlib import Path
 import pytest
 
 
-def test_show_prints_the_page(call, filled: Path) -> None:
-    ran = call("show", "crisis.pdf", "1", "--index", str(filled))
-    assert (ran.code, ran.err) == (0, "")
-    assert ran.out == "# The crisis\n\nAn overview of the financial crisis of 2008.\n"
-
-
 def test_show_json_has_the_metadata_and_the_text_as_it_is(call, filled: Path) -> None:
     document = call("show", "cccc000000000003", "1", "--json", "--index", str(filled)).document
     assert document["schema"] == "ctx.show/2"

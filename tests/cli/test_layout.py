@@ -51,21 +51,6 @@ def test_a_name_keeps_its_beginning_and_its_end(name: str, width: int, shown: st
     assert shorten_middle(name, width) == shown
 
 
-@pytest.mark.parametrize(
-    ("width", "shown"),
-    [
-        (60, "Zava > Plan > Important > Allowed Amount"),
-        (39, "Zava > … > Important > Allowed Amount"),
-        (26, "Zava > … > Allowed Amount"),
-        (20, "… > Allowed Amount"),
-        (14, "Allowed Amount"),
-        (9, "Allo…ount"),
-    ],
-)
-def test_of_a_path_the_last_heading_stays(width: int, shown: str) -> None:
-    assert shorten_path("Zava > Plan > Important > Allowed Amount", width) == shown
-
-
 def test_parts_are_broken_only_between_them() -> None:
     assert packed(["high confidence", "4,107 tokens", "ctx open 1"], 32) == [
         "high confidence · 4,107 tokens",

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.open import VIEWERS, Place, find_viewer, from_template, start
+from cli.open import Place, find_viewer, from_template, start
 from research.errors import CtxError, UsageError
 from research.models import page_link
 from tests.conftest import write_pdf
@@ -198,12 +198,6 @@ def test_where_there_is_nothing_to_open_it_with(programs) -> None:
     assert ([Path(found.command[0]).name, *found.command[1:]], found.takes_page) == (["wslview", place.path], False)
     mac = find_viewer(place, "", {}, "darwin")
     assert (mac.command, mac.takes_page) == (["open", place.path], False)
-
-
-def test_every_viewer_we_name_is_told_file_and_page() -> None:
-    for arguments in VIEWERS.values():
-        joined = " ".join(arguments)
-        assert "{link}" in joined or ("{path}" in joined and "{page}" in joined)
 
 
 def test_a_template_needs_a_program() -> None:

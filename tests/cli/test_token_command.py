@@ -116,18 +116,6 @@ def test_without_an_index(call: Call, tmp_path: Path) -> None:
     assert not default_store().exists()
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b'{"schema": "ctx.tokens/9", "tokens": []}', b"[1]", b"\xff"])
-def test_a_file_that_is_not_as_we_write_it_is_left_alone(call: Call, made: Path, content: bytes) -> None:
-    default_store().parent.mkdir(parents=True)
-    default_store().write_bytes(content)
-    default_store().chmod(0o600)
-    for args in (ANN, ("list",), ("revoke", "ffffffff")):
-        ran = call("token", *args, "--index", str(made))
-        assert (ran.code, ran.out) == (1, "")
-        assert "is damaged, or of a newer ctx" in ran.err
-    assert default_store().read_bytes() == content
-
-
 def test_two_processes_at_once_lose_nothing(made: Path) -> None:
     program = (
         "import sys; from cli.main import main\n"

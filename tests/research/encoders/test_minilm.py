@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -137,12 +135,3 @@ def test_a_rebuild_gives_the_same_files(tmp_path: Path) -> None:
     build(tmp_path)
     for path in (*minilm.SHIPPED, minilm.CHECKSUMS):
         assert (tmp_path / path.name).read_bytes() == path.read_bytes(), path.name
-
-
-def test_importing_the_encoders_loads_nothing_heavy() -> None:
-    code = (
-        "import sys, research.encoders as r; r.load_text_encoder();"
-        "print([m for m in ('numpy', 'onnxruntime', 'tokenizers', 'torch') if m in sys.modules])"
-    )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout.strip() == "[]"

@@ -267,11 +267,3 @@ def test_a_memory_that_expires_ends_the_package_with_it(index: Index) -> None:
     index.memories.remember("An upload stops for maintenance.", id="brief", expires_at=soon)
     package = index.packages.build(asked(pinned=["memory:brief"], ttlSeconds=3600))
     assert package.expires_at == soon.isoformat()
-
-
-def test_a_folder_without_an_index_has_no_packages(tmp_path: Path) -> None:
-    index = Index(tmp_path / "nowhere")
-    assert index.packages.list() == []
-    for call in (lambda: index.packages.build(asked()), lambda: index.packages.get("0" * 32)):
-        with pytest.raises(NothingFoundError):
-            call()
