@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from research.errors import UsageError
-from research.search import NewestFirst, collection, document_parts, page_references
-from research.settings import BOOSTERS, Settings, load_settings, user_config
 from research.settings import REWRITERS as KNOWN
+from research.settings import load_settings, user_config
 
 
 @pytest.fixture
@@ -19,13 +18,6 @@ def config() -> Iterator[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     yield path
     path.unlink(missing_ok=True)
-
-
-def test_all_are_on_by_default() -> None:
-    assert Settings().rewriters == KNOWN == ("answer-form", "collection", "names", "finance")
-    names = (page_references.NAME, document_parts.NAME, collection.NAME, NewestFirst.name)
-    assert Settings().boosters == BOOSTERS == names
-    assert Settings().vocabulary == ()
 
 
 @pytest.mark.parametrize(

@@ -103,17 +103,6 @@ def test_what_was_written_stays_and_what_is_wrong_is_told(
     assert answer.sources == (1, 2)
 
 
-def test_a_server_that_hangs_leaves_what_it_said(serving: Serving) -> None:
-    def respond(call: Call) -> None:
-        call.begin()
-        call.say("18 weeks")
-        server.over.wait(60)
-
-    server = serving(respond)
-    answer = written(server, patience=Patience(first_token=20, between_tokens=0.2))
-    assert (answer.text, answer.code, answer.finished) == ("18 weeks", "timeout", False)
-
-
 @pytest.fixture
 def _ctrl_c_is_heard() -> Iterator[None]:
     """Also where the tests themselves run in the background."""

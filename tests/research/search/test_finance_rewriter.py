@@ -216,9 +216,3 @@ def test_a_wrong_table_says_where(tmp_path: Path, text: str, problem: str) -> No
 def test_a_missing_table_is_told(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read"):
         read_table(tmp_path / "none.toml")
-
-
-def test_unknown_rewriters_are_refused_by_name() -> None:
-    with pytest.raises(UsageError, match="'wording'") as caught:
-        Rewriters(["finance", "wording"])
-    assert "answer-form, collection, names, finance" in caught.value.hint

@@ -10,7 +10,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from research.context import TokenCounter
-from research.errors import CtxError, UsageError
+from research.errors import CtxError
 from research.index import Index
 from research.parallel import Workers
 from research.sources import CONTEXT_TYPES, ContextAssembler, IndexSearcher
@@ -69,15 +69,6 @@ def test_the_premortem_filters_by_domain_and_strategy(everything: Index) -> None
     assert "**Root cause**: An idle limit of the" in parts["Root Causes to Watch"]
     assert context.markdown.endswith("\n\n---\n*Based on 4 past experiences*")
     assert everything.premortem("refactoring").markdown == ""
-
-
-@pytest.mark.parametrize(("domain", "strategy"), [("dreaming", None), ("debugging", "hope")])
-def test_a_domain_or_strategy_that_there_is_not_is_told_with_those_there_are(
-    everything: Index, domain: str, strategy: str | None
-) -> None:
-    with pytest.raises(UsageError) as caught:
-        everything.premortem(domain, strategy)
-    assert ("refactoring" if strategy is None else "ask-user") in caught.value.hint
 
 
 def test_memories_are_the_tenants_own(everything: Index) -> None:
