@@ -27,6 +27,9 @@ VISUAL_MATCH = "visual_match"
 SUPERSEDED = "superseded"
 """The label of a memory that another says anew, and of a page whose document has a newer version that answers."""
 
+NEWER_VERSION = " has a newer version: "
+"""Stands in a note between two file names."""
+
 REDACTED = "redacted"
 """The label of an item in which something is masked, because the policy says so."""
 REFERENCE_ONLY = "reference_only"

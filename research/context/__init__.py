@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         Thresholds,
         find,
         least_scores,
+        notes_on,
         sifted,
     )
     from research.context.render import (
@@ -69,7 +70,7 @@ else:
             "fit": "Fitted LEAST_BODY_TOKENS Plan fit_items",
             "injection.detector": "packed_signals signals_of stored_signals",
             "injection.headers": "forges_header headers_in",
-            "pipeline": "Context Found Thresholds Sieve Source Stage find least_scores sifted",
+            "pipeline": "Context Found Thresholds Sieve Source Stage find least_scores notes_on sifted",
             "render": (
                 "AnswerView CitedItems CitedPages Note QuoteView Shown SourceView answer_html answer_view "
                 "coverage_notes documents_note header item_of page_name research_context source_of standing"

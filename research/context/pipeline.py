@@ -16,9 +16,21 @@ from typing import TYPE_CHECKING, Protocol
 from research.context.fit import Fitted, Plan, Renderer, fit_items
 from research.context.tokens import TokenCounter
 from research.errors import CtxError
-from research.models import AnsweredBy, Confidence, Coverage, Extent, Item, Question, Retrieved, Rewrite, SourceCoverage
+from research.models import (
+    NEWER_VERSION,
+    AnsweredBy,
+    Confidence,
+    Coverage,
+    Extent,
+    Item,
+    Question,
+    Retrieved,
+    Rewrite,
+    SourceCoverage,
+)
 from research.observe import NULL_RECORDER
 from research.parallel import Outcome, Workers
+from research.text import one_line
 
 if TYPE_CHECKING:
     from research.observe import Recorder
@@ -177,7 +189,9 @@ def sifted(
     return Found(
         question,
         items,
-        _coverage(retrieved).noting([*(note for found in retrieved for note in found.notes), *question.notes]),
+        _coverage(retrieved).noting(
+            notes_on(items, [*(note for found in retrieved for note in found.notes), *question.notes])
+        ),
         {**timings, "total": seconds + time.perf_counter() - started},
         searched,
         [rewrite for found in retrieved for rewrite in found.rewrites],
@@ -187,6 +201,12 @@ def sifted(
         duplicates,
         recorder,
     )
+
+
+def notes_on(items: Sequence[Item], notes: Sequence[str]) -> list[str]:
+    """The notes without those on versions of documents of which nothing is shown."""
+    names = {one_line(str(item.metadata.get("filename", ""))) for item in items}
+    return [note for note in notes if NEWER_VERSION not in note or not names.isdisjoint(note.split(NEWER_VERSION))]
 
 
 def rank(found: Sequence[Sequence[Item]]) -> list[Item]:

@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from research.context import CitedItems, Fitted, fit_items, least_scores
+from research.context import CitedItems, Fitted, fit_items, least_scores, notes_on
 from research.filters import read_time
 from research.governance import (
     AllowAll,
@@ -281,6 +281,7 @@ def _coverage(
     empty: bool,
 ) -> PackageCoverage:
     notes = list(dict.fromkeys(note for answer in answers.values() for note in answer.notes))
+    notes = notes_on(fitted.items, notes)
     if decision.problem:
         notes.append("the policy cannot be used, and so everything is denied; see: ctx policy check")
     if empty and (request.scope.project is not None or request.scope.module is not None):

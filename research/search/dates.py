@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from research.models import LegScore, Question
+from research.models import NEWER_VERSION, LegScore, Question
 from research.store import Reader, normalize
 from research.text import one_line
 
@@ -195,7 +195,7 @@ class NewestFirst:
             if others and place < _NOTED and page.score >= _WORTH_A_NOTE * first[0].score:
                 old, new = page.doc_id, others[0].doc_id
                 if not _named(question.wording) & (set(versions[new].number) - set(versions[old].number)):
-                    told[f"{one_line(names[old].filename)} has a newer version: {one_line(names[new].filename)}"] = None
+                    told[f"{one_line(names[old].filename)}{NEWER_VERSION}{one_line(names[new].filename)}"] = None
         question.notes.extend(told)
         moved = [page._replace(score=place.score) for page, place in zip(order.values(), first, strict=True)]
         return Reranked([*moved, *ranked[_LOOKED_AT:]], behind)

@@ -223,7 +223,7 @@ class PageEvidence:
         windows: list[tuple[float, int, int]] = []
         for first, last in self._windows(set(alone)):
             windows.append((round(self._score(first, last), 6), first, last))
-        scored = sorted(windows, key=lambda entry: (-entry[0], entry[1] - entry[2], -entry[1]))
+        scored = sorted(windows, key=self._order)
         chosen: list[tuple[int, int]] = []
         found: list[Passage] = []
         for score, first, last in scored:
@@ -236,6 +236,14 @@ class PageEvidence:
                 path = section_path(self.text, self.units, start, section)
                 found.append(Passage(self.text[start:end], share, self._box(start, end), start, end, path))
         return tuple(found)
+
+    def _order(self, window: tuple[float, int, int]) -> tuple[float, int, int]:
+        """Best first; of equals the shortest where a row with values is meant, for the next ones say something else."""
+        score, first, last = window
+        row = self.units[next((index for index in range(first, last + 1) if index not in self._naming), first)]
+        text = self.text[row.start : row.end]
+        has_values = row.kind == "row" and " | " in text and bool(values_of(text))
+        return -score, last - first if has_values else first - last, -first
 
     def label_of(self, passage: Passage) -> float:
         """How well a row in it is called what the question asks for; 0 without a row."""

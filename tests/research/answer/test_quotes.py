@@ -58,6 +58,11 @@ def test_the_answer_is_quoted(index: Index) -> None:
     assert "18 weeks of leave" in found[0].text
 
 
+def test_the_row_that_answers_is_marked_and_none_beside_it(index: Index) -> None:
+    quote = index.ask("What was the revenue of Tessel Rowe in 2024?").quotes[0]
+    assert quote.text[slice(*quote.marked)].splitlines()[-1] == "Revenue | 80,095 | 79,115"
+
+
 def test_at_most_three_the_best_first() -> None:
     text = "One fits best.\n\n# A\n\nTwo fits well.\n\n# B\n\nThree fits too.\n\n# C\n\nFour fits."
     item = page(text, "Two fits well.", "One fits best.", "Four fits.", scores=(0.8, 0.9, 0.2))

@@ -44,6 +44,12 @@ def asked(index: Index, question: str) -> tuple[list[str], list[str]]:
     return [page.filename for page in found.results], [note for note in found.coverage.notes if "newer" in note]
 
 
+def test_nothing_is_said_of_versions_that_are_not_shown(travel: Index) -> None:
+    found = travel.context("Does anybody here know the best pizza in Naples?", ["documents"])
+    assert not found.items
+    assert not [note for note in found.coverage.notes if "newer" in note]
+
+
 def test_every_door_has_the_newest_first(travel: Index) -> None:
     newest = "travel policy v3.pdf"
     assert travel.search(HOTEL).results[0].filename == newest
