@@ -225,7 +225,10 @@ def quotes_from(sources: Sequence[Item], whole: Sequence[Item], asked: str = "",
     pages = {str(item.ref): item for item in whole}
     known = {item.ref.key for item in sources}
     of_pages = [item for item in whole if item.ref.kind == "page"]
-    worth = {str(item.ref): _worth(item.raw_score, rank) for rank, item in enumerate(of_pages, start=1)}
+    worth = {  # what a page counts for its passages: by its sum and its rank, as it was fitted on questions for pages
+        str(item.ref): 1.0 / (1.0 + math.exp(-(4.0 * item.raw_score - 1.2 * math.log(rank) - 2.6)))
+        for rank, item in enumerate(of_pages, start=1)
+    }
     best = max((worth.get(str(item.ref), 0.0) for item in sources), default=0.0) or 1.0
     found = [
         (BEST * passage.score + _PAGE * worth.get(str(item.ref), 0.0) / best, citation, pages[str(item.ref)], passage)
@@ -264,11 +267,6 @@ def _likely(asked: str, item: Item, said: str) -> float:
     find = finder(words)
     known = find(called + item.text)
     return item.score * len(find(called + said)) / len(known) if known else item.score
-
-
-def _worth(total: float, rank: int) -> float:
-    """What a page counts for its passages: by its sum and its rank, as it was fitted on questions for pages."""
-    return 1.0 / (1.0 + math.exp(-(4.0 * total - 1.2 * math.log(rank) - 2.6)))
 
 
 def differing_figures(question: str, quotes: Sequence[Quote], names: Mapping[int, str]) -> str:

@@ -217,7 +217,11 @@ class TokenTable:
 
     def items(self) -> Iterator[tuple[bytes, int]]:
         """Every token with its rank, in no order."""
-        return _entries(self._bytes[HEADER.size + START.size * (self._buckets + 1) :])
+        at = HEADER.size + START.size * (self._buckets + 1)
+        while at < len(self._bytes):
+            end = at + 1 + self._bytes[at]
+            yield self._bytes[at + 1 : end], int.from_bytes(self._bytes[end : end + RANK_BYTES], "little")
+            at = end + RANK_BYTES
 
 
 @lru_cache(maxsize=2)
@@ -229,11 +233,3 @@ def open_table(name: str) -> TokenTable:
         raise CtxError(
             f"the token table of {name} cannot be read: {error}", hint="pip install --force-reinstall ctx-research"
         ) from error
-
-
-def _entries(packed: bytes) -> Iterator[tuple[bytes, int]]:
-    at = 0
-    while at < len(packed):
-        end = at + 1 + packed[at]
-        yield packed[at + 1 : end], int.from_bytes(packed[end : end + RANK_BYTES], "little")
-        at = end + RANK_BYTES

@@ -105,7 +105,13 @@ class Highlighter:
         they are, where no model has filled the index."""
         if reader.visual.side().kind != "model":
             return list(items)
-        found = by_model(reader, self._visual.model().vectors_of(reader, question), page_ids)
+        from research.encoders import unpack
+
+        asked = self._visual.model().vectors_of(reader, question)
+        found: dict[int, list[Passage]] = {page_id: [] for page_id in page_ids}
+        for page_id, packed, boxes in reader.visual.seen(page_ids):
+            if len(asked):  # for every vector of the question the patch that answers it best
+                found[page_id] = _best_patches(asked @ unpack(packed).T, unpack_boxes(boxes))
         return [
             replace(item, passages=(*(replace(each, box=None) for each in item.passages), *found[page_id]))
             for item, page_id in zip(items, page_ids, strict=True)
@@ -164,17 +170,6 @@ def _cosines(encoder: TextEncoder, texts: Sequence[str], asked: NDArray[np.float
     if not texts:
         return []
     found: list[float] = (encoder.embed(texts) @ asked).tolist()
-    return found
-
-
-def by_model(reader: Reader, asked: NDArray[np.float32], page_ids: Sequence[int]) -> dict[int, list[Passage]]:
-    """By a visual model: for every vector of the question (n_tokens, dim) the patch that answers it best."""
-    from research.encoders import unpack
-
-    found: dict[int, list[Passage]] = {page_id: [] for page_id in page_ids}
-    for page_id, packed, boxes in reader.visual.seen(page_ids):
-        if len(asked):
-            found[page_id] = _best_patches(asked @ unpack(packed).T, unpack_boxes(boxes))
     return found
 
 

@@ -320,17 +320,15 @@ def _heads_first_page(reader: Reader, names: Names, doc_id: str) -> bool:
 
 def _on_first_pages(reader: Reader, names: Names, doc_ids: Sequence[str]) -> dict[str, set[str]]:
     """Which of the words stand on a document's covers and the first page after them, where it says what it is."""
-    fronts = {doc_id: _opening(pages) for doc_id, pages in reader.lookups.front_pages(doc_ids).items()}
+    fronts: dict[str, list[lookups.FrontPage]] = {}
+    for doc_id, pages in reader.lookups.front_pages(doc_ids).items():
+        covers = list(takewhile(lambda page: not page.has_text, pages))
+        fronts[doc_id] = pages[: len(covers) + 1]
     on_page = reader.lookups.words_on([front.page_id for pages in fronts.values() for front in pages], names.words)
     return {
         doc_id: set().union(*(on_page.get(front.page_id, set()) for front in fronts.get(doc_id, [])))
         for doc_id in doc_ids
     }
-
-
-def _opening(pages: Sequence[lookups.FrontPage]) -> list[lookups.FrontPage]:
-    covers = list(takewhile(lambda page: not page.has_text, pages))
-    return [*covers, *pages[len(covers) : len(covers) + 1]]
 
 
 def _best_of(reader: Reader, shares: Mapping[str, float], kinds: Sequence[str], ranking: Sequence[str]) -> list[str]:

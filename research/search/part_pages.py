@@ -68,22 +68,24 @@ def _pages_of(reader: Reader, doc_id: str, part: AskedPart, others: Collection[s
         # What sums a document up says what it is for, too.
         return _overview(reader, doc_id, heading or _heading_of(reader, doc_id, AskedPart("summary"), others), fronts)
     if part.kind == "contents" and (heading is None or heading.page > _IN_FRONT):
-        # One far behind is that of an attached document.
-        listing = _contents(reader, fronts)
+        # One far behind is that of an attached document; else the first page in front that lists sections.
+        pages = reader.lookups.following_pages(fronts[0].page_id, _IN_FRONT) if fronts else []
+        listing = [page_id for page_id, _, text in pages if _lists_sections(text)][:1]
         if listing or heading is None:
             return dict.fromkeys(listing)
     if heading is None:
         return {}
-    pages = list(_with_following(reader, heading, part.kind))
+    run = list(_with_following(reader, heading, part.kind))
     if part.kind in _LISTS:
-        return dict.fromkeys(pages)
-    return {page_id: FoundPart(part.kind, "" if at else heading.title) for at, page_id in enumerate(pages)}
+        return dict.fromkeys(run)
+    return {page_id: FoundPart(part.kind, "" if at else heading.title) for at, page_id in enumerate(run)}
 
 
 def _place_of(reader: Reader, doc_id: str, part: AskedPart, fronts: Sequence[lookups.FrontPage]) -> list[int]:
     """What is found by its number, or by where it stands."""
     if part.kind == "section":
-        return _section(reader, doc_id, part.number)
+        every = reader.lookups.all_headings(doc_id)
+        return _best_numbered(reader, [heading for heading in every if heading.number == part.number])
     if part.kind == "appendix":
         return _appendix(reader, doc_id, part.number)
     called = page_of_section(reader, doc_id, set(analyze(part.said)), set()) if part.section else None
@@ -243,17 +245,6 @@ def _with_following(reader: Reader, heading: lookups.Heading, kind: str) -> Iter
 
 def _is_in(path: str, name: str) -> bool:
     return any(step.strip(" .0123456789") == name for step in normalize(path).split(" > "))
-
-
-def _contents(reader: Reader, fronts: Sequence[lookups.FrontPage]) -> list[int]:
-    """The first of the pages at the beginning that lists sections, where none says so."""
-    pages = reader.lookups.following_pages(fronts[0].page_id, _IN_FRONT) if fronts else []
-    return [page_id for page_id, _, text in pages if _lists_sections(text)][:1]
-
-
-def _section(reader: Reader, doc_id: str, number: str) -> list[int]:
-    numbered = [heading for heading in reader.lookups.all_headings(doc_id) if heading.number == number]
-    return _best_numbered(reader, numbered)
 
 
 def _appendix(reader: Reader, doc_id: str, number: str) -> list[int]:

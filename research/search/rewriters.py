@@ -372,11 +372,11 @@ def expand(question: str, reader: Reader, ranked: Sequence[Ranked], own_tables: 
     return Reranking(done.after, documents, keep_best=True, rewrite=done)
 
 
-def row_names(question: str, own_tables: Sequence[str] = ()) -> list[str]:
+def row_names(question: str) -> list[str]:
     """What the rows are called that a question for a ratio or a line of a statement is answered by."""
-    if not may_name_a_ratio(question, own_tables):
+    if not may_name_a_ratio(question):
         return []
-    return [row for _, entry in matches(question, _table(own_tables)) for row in (entry.rows or entry.lines)]
+    return [row for _, entry in matches(question, _own_table()) for row in (entry.rows or entry.lines)]
 
 
 def _table(own_tables: Sequence[str]) -> Table:

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from research.context import Found, Sieve, Stage, TokenCounter, sifted
 from research.errors import ContextAssemblyError, CtxError, InvalidContextTypeError, UsageError
@@ -132,31 +132,24 @@ class IndexSearcher:
 
 
 def code_result(found: FoundItem, ref: str) -> CodeResult:
-    stored, facts = found.item, found.item.metadata
+    stored = found.item
+    names = ("qualified_name", "file_path", "unit_type", "name", "language", "signature", "docstring")
+    told = {name: str(stored.metadata.get(name) or "") for name in names}
+    lines = [int(stored.metadata.get(name) or 0) for name in ("start_line", "end_line")]
     return CodeResult(
-        qualified_name=_text(facts, "qualified_name") or stored.title,
-        file_path=_text(facts, "file_path") or stored.parent,
-        start_line=_number(facts, "start_line"),
-        end_line=_number(facts, "end_line"),
+        qualified_name=told["qualified_name"] or stored.title,
+        file_path=told["file_path"] or stored.parent,
+        start_line=lines[0],
+        end_line=lines[1],
         score=found.score,
-        unit_type=_text(facts, "unit_type") or "unit",
-        name=_text(facts, "name"),
-        language=_text(facts, "language"),
-        signature=_text(facts, "signature") or ("" if _text(facts, "docstring") else stored.text),
-        docstring=_text(facts, "docstring"),
+        unit_type=told["unit_type"] or "unit",
+        name=told["name"],
+        language=told["language"],
+        signature=told["signature"] or ("" if told["docstring"] else stored.text),
+        docstring=told["docstring"],
         path=stored.parent,
         ref=ref,
     )
-
-
-def _text(facts: Mapping[str, Any], name: str) -> str:
-    value = facts.get(name)
-    return value if isinstance(value, str) else ""
-
-
-def _number(facts: Mapping[str, Any], name: str) -> int:
-    value = facts.get(name)
-    return value if isinstance(value, int) else 0
 
 
 Search = Callable[[], Awaitable["Sequence[Result | Item]"]]
