@@ -32,7 +32,7 @@ BUDGETS = {
     "research.llm": 1_400,
     "research.observe": 620,
     "research.packages": 1_900,
-    "research.search": 5_700,
+    "research.search": 5_300,
     "research.service": 5_350,
     "research.sources": 1_700,
     "research.store": 10_350,

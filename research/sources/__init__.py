@@ -14,7 +14,15 @@ from research.lazy import exports
 
 if TYPE_CHECKING:
     from research.errors import ContextAssemblyError, InvalidContextTypeError
-    from research.sources.assembler import ContextAssembler, IndexSearcher, Options, Searcher, code_result
+    from research.sources.assembler import (
+        ContextAssembler,
+        IndexSearcher,
+        Mix,
+        Options,
+        Searcher,
+        code_result,
+        types_of,
+    )
     from research.sources.documents import DocumentsSource, page_item
     from research.sources.items import (
         ITEM_SOURCES,
@@ -26,7 +34,6 @@ if TYPE_CHECKING:
         trees_of,
     )
     from research.sources.memories import Embedded, MemoriesSource, memory_item
-    from research.sources.mix import Mix, types_of
     from research.sources.records import (
         CONTEXT_TYPES,
         CodeResult,
@@ -45,13 +52,12 @@ else:
         __name__,
         {
             "assembler": (
-                "ContextAssembler ContextAssemblyError IndexSearcher InvalidContextTypeError Options Searcher "
-                "code_result"
+                "ContextAssembler ContextAssemblyError IndexSearcher InvalidContextTypeError Mix Options Searcher "
+                "code_result types_of"
             ),
             "documents": "DocumentsSource page_item",
             "items": ("CodeSource ExperiencesSource ITEM_SOURCES ItemsSource ValuesSource repositories_of trees_of"),
             "memories": "Embedded MemoriesSource memory_item",
-            "mix": "Mix types_of",
             "records": (
                 "CONTEXT_TYPES CodeResult CommitResult ContextItem DocumentResult ExperienceResult "
                 "FormattedContext MemoryResult Results ValueResult"

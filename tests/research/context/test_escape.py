@@ -34,7 +34,7 @@ from research.request import AskRequest
 from research.service.mcp import tasks, tools
 from research.service.mcp.results import Budget
 from research.sources import FormattedContext
-from research.sources.mix import dressed
+from research.sources.assembler import dressed
 from research.store import Catalog, FileStamp, IndexPaths, write_lock
 from tests.pace import draws
 from tests.research.conversation.making import Memories, build, builder, turn

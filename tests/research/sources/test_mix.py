@@ -14,8 +14,8 @@ from research.encoders.minilm import MiniLMEncoder
 from research.errors import NothingFoundError
 from research.index import Index
 from research.models import Confidence, Coverage, Item, Passage, Question, Ref, SourceItem
+from research.sources.assembler import Mix, dressed, types_of
 from research.sources.items import by_names
-from research.sources.mix import Mix, dressed, types_of
 
 ASKED = "why do uploads stop and are parts sent again"
 ALL = ("documents", "memories", "code", "experiences", "values", "commits")
