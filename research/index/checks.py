@@ -32,6 +32,7 @@ PACKAGES = (
     "chromadb",
     "filelock",
     "httpx",
+    "jinja2",
     "lazy-loader",
     "numpy",
     "onnxruntime",

@@ -45,7 +45,8 @@ def test_no_kind_lives_elsewhere() -> None:
     for path in (path for package in ("cli", "ingest", "research") for path in (ROOT / package).rglob("*.py")):
         for name, above in _CLASS.findall(path.read_text()):
             homes[name] = str(path.relative_to(ROOT))
-            bases[name] = [base.strip().rpartition(".")[2] for base in above.split(",")]
+            last = [base.strip().rpartition(".")[2] for base in above.split(",")]
+            bases[name] = [base for base in last if base != name]  # ours may be called as a library's is
     kinds = {name for name in homes if _is_an_error(name, bases)}
     assert kinds == {kind.__name__ for kind in KINDS}
     assert {homes[name] for name in kinds} == {"research/errors.py"}
