@@ -302,7 +302,8 @@ def _hash_of(row: governance.AuditRow, before: str) -> str:
 
 
 def _canonical(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    # A row that somebody changed may hold anything, bytes too, and has to come out as changed.
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, default=repr)
 
 
 def _data_of(row: governance.AuditRow) -> dict[str, Any]:
