@@ -6,9 +6,9 @@ Files are served as what they are: page pictures, and PDFs whose content is stil
 from __future__ import annotations
 
 import hashlib
+import os
 import stat
-from functools import lru_cache
-from pathlib import Path
+import weakref
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Path as InPath
@@ -40,52 +40,74 @@ def image_response(index: Index, doc_id: str, page: int, headers: Mapping[str, s
     path = index.documents.picture_path(info.doc_id, page, small=small)
     if not 0 < page <= info.num_pages:
         raise NothingFoundError(f"{info.filename} has no page {page}", hint=f"its pages are 1 to {info.num_pages}")
-    begin = b""
-    if path.is_file() and not path.is_symlink():
-        with path.open("rb") as file:
-            begin = file.read(16)
+    missing = NothingFoundError(
+        f"page {page} of {info.filename} has no picture in the index", hint="draw it with: ctx ingest PATH"
+    )
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        raise missing from None
+    response = _file_response(descriptor, headers=_KEPT)
+    begin = os.pread(descriptor, 16, 0) if response is not None else b""
     kind = next((kind for sign, kind in _KINDS if begin.startswith(sign)), "")
-    if not kind:
-        raise NothingFoundError(
-            f"page {page} of {info.filename} has no picture in the index", hint="draw it with: ctx ingest PATH"
-        )
-    response = FileResponse(path, media_type=kind, headers=_KEPT, stat_result=path.stat())
+    if response is None or not kind:
+        raise missing
     if headers.get("if-none-match") == response.headers["etag"]:
         return Response(status_code=304, headers={"ETag": response.headers["etag"], **_KEPT})
+    response.headers["content-type"] = kind
     return response
+
+
+def _file_response(descriptor: int, **more: Any) -> FileResponse | None:
+    """Serve what is open, whatever stands at its path by now; None if that is no file. The descriptor goes with the
+    answer, also with one that nobody ever begins to read."""
+    found = os.fstat(descriptor)
+    response = FileResponse(f"/dev/fd/{descriptor}", stat_result=found, **more)
+    weakref.finalize(response, os.close, descriptor)
+    return response if stat.S_ISREG(found.st_mode) else None
 
 
 def pdf_response(index: Index, doc_id: str) -> Response:
     """Serve the document's file. Another content than the ingested one is not it: anybody who may write its folder
-    could have put a link or another file in its place."""
+    could have put a link or another file in its place, at any moment; so it is opened once and served as it is open."""
     info = index.documents.get(doc_id)
-    place = index.documents.file_of(info.doc_id)
-    if place is None:
+    path = index.documents.file_of(info.doc_id)
+    if path is None:
         raise NothingFoundError(
             f"the file of {info.filename} is not where it was", hint="moved? ctx ingest NEWPLACE; its pages are here"
         )
-    path = Path(place)
     try:
-        found = path.stat()
-        identity = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
-        unchanged = stat.S_ISREG(found.st_mode) and _digest(path, *identity) == info.sha256
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:
         raise NothingFoundError(f"the file of {info.filename} cannot be read") from None
-    if not unchanged:
+    headers = {"Content-Security-Policy": _PDF_POLICY, **_KEPT}
+    response = _file_response(
+        descriptor, headers=headers, media_type="application/pdf", filename=info.filename,
+        content_disposition_type="inline",
+    )  # fmt: skip
+    if response is None or _digest(descriptor) != info.sha256:
         why = f"{info.filename} is not what was ingested any more"
         hint = "bring the index up to date with: ctx ingest PATH"
         raise refused(Problem(409, "The file has changed", why, hint, "file-changed"))
-    return FileResponse(
-        path, headers={"Content-Security-Policy": _PDF_POLICY, **_KEPT}, media_type="application/pdf",
-        filename=info.filename, content_disposition_type="inline", stat_result=found,
-    )  # fmt: skip
+    return response
 
 
-@lru_cache(_MOST_DIGESTS)
-def _digest(path: Path, *identity: object) -> str:
-    """Of a file that is this one: a viewer asks for a hundred ranges of it."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+_digests: dict[tuple[int, ...], str] = {}
+
+
+def _digest(descriptor: int) -> str:
+    """Of an open file, by what identifies its content: a viewer asks for a hundred ranges of it."""
+    found = os.fstat(descriptor)
+    identity = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+    known = _digests.get(identity)
+    if known is None:
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            known = hashlib.file_digest(file, "sha256").hexdigest()
+            file.seek(0)  # where it is sent from, on systems where /dev/fd is a copy
+        if len(_digests) >= _MOST_DIGESTS:
+            _digests.clear()
+        _digests[identity] = known
+    return known
 
 
 # Today's id, the lasting one of a file, or a former one; never a name or a path.

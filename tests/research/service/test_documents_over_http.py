@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 from pathlib import Path
 
 import httpx
+from starlette.responses import FileResponse
 
 from ingest import ingest
+from research.index import Index
+from research.service.documents import image_response, pdf_response
 from research.service.service import Service
 from research.store import IndexPaths
 from tests.conftest import write_pdf
@@ -156,3 +160,37 @@ def test_a_file_is_served_whole_or_in_part_and_only_as_it_was_ingested(tmp_path:
         assert (await client.get(url)).status_code == 404
 
     run(work, root)
+
+
+def test_what_was_checked_is_what_is_sent(tmp_path: Path) -> None:
+    root, pdf = tmp_path / "index", write_pdf(tmp_path / "docs" / "note.pdf", ["Tomatoes need sun."])
+    ingest(IndexPaths(root), [pdf])
+    hidden = tmp_path / "hidden.txt"
+    hidden.write_text("somebody's secret")
+    with Index(root) as index:
+        [info] = index.documents.list()
+        for small in (None, False):  # the file, the picture of its page
+            place = pdf if small is None else index.documents.picture_path(info.doc_id, 1, small=small)
+            sent = place.read_bytes()
+            answer = (
+                pdf_response(index, info.doc_id)
+                if small is None
+                else image_response(index, info.doc_id, 1, {}, small=small)
+            )
+            assert isinstance(answer, FileResponse)
+            place.unlink()
+            place.symlink_to(hidden)
+            assert Path(answer.path).read_bytes() == sent, "whatever stands at its place by now"
+
+
+def test_descriptors_are_let_go(sample_index: Path) -> None:
+    async def work(client: httpx.AsyncClient, service: Service) -> None:
+        url = (await first(client, "handbook-2025"))["file_url"]
+        for _ in range(5):
+            await client.get(url)
+            await client.get(url, headers={"Range": "bytes=99999999-"})
+        gc.collect()
+        led_to = [os.path.realpath(f"/proc/self/fd/{number}") for number in range(1024)]
+        assert not [path for path in led_to if path.endswith(".pdf")]
+
+    run(work, sample_index)
