@@ -149,7 +149,8 @@ def code_result(found: FoundItem, ref: str) -> CodeResult:
     stored = found.item
     names = ("qualified_name", "file_path", "unit_type", "name", "language", "signature", "docstring")
     told = {name: str(stored.metadata.get(name) or "") for name in names}
-    lines = [int(stored.metadata.get(name) or 0) for name in ("start_line", "end_line")]
+    found_at = (stored.metadata.get(name) for name in ("start_line", "end_line"))
+    lines = [line if isinstance(line, int) else 0 for line in found_at]  # a record that is odd costs nothing but that
     return CodeResult(
         qualified_name=told["qualified_name"] or stored.title,
         file_path=told["file_path"] or stored.parent,

@@ -13,7 +13,10 @@ from research.context import TokenCounter
 from research.errors import CtxError
 from research.index import Index
 from research.parallel import Workers
+from research.search import FoundItem
 from research.sources import CONTEXT_TYPES, ContextAssembler, IndexSearcher
+from research.sources.assembler import code_result
+from research.store import StoredItem
 from tests.research.sources.everything import EXPERIENCES
 
 ASKED = "why do uploads stop and are parts sent again"
@@ -132,3 +135,9 @@ def test_without_an_encoder_words_answer_and_coverage_tells(everything: Index) -
     assert {each.status for each in context.coverage.sources} == {"degraded"}
     assert {"memories", "experiences"} <= set(context.sources_used)
     assert len(context.coverage.notes) >= 2
+
+
+def test_a_record_whose_lines_are_odd_is_found_without_them() -> None:
+    stored = StoredItem(1, "code", "/r/a.py", "a", "", "a", "def a(): ...", {"start_line": "abc", "end_line": None})
+    found = code_result(FoundItem(stored, 0.5, 0.5, {}), "code:a")
+    assert (found.qualified_name, found.start_line, found.end_line) == ("a", 0, 0)
